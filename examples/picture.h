@@ -163,9 +163,11 @@ static inline int tiff_orientation(const unsigned char *tiff, size_t size) {
     if (at > size - 2) return 1;
     count = tiff_number(tiff + at, 2, little);
     at += 2;
-    for (i = 0; i < count && size - at >= 12; i++, at += 12) {
+    for (i = 0; i < count && size - at >= 12; i++) {
+        const unsigned tag = tiff_number(tiff + at, 2, little), type = tiff_number(tiff + at + 2, 2, little);
         const unsigned value = tiff_number(tiff + at + 8, 2, little);
-        if (tiff_number(tiff + at, 2, little) != 0x112 || tiff_number(tiff + at + 2, 2, little) != 3) continue;
+        at += 12;
+        if (tag != 0x112 || type != 3) continue;
         if (value >= 1 && value <= 8) return (int)value;
         return 1;
     }
@@ -230,7 +232,7 @@ static inline picture shown_picture(const void *samples, int deep, int width, in
     }
     if (all % 2 == 0) a.alpha = ALLOCATE(shs_real, picture_area(&a));
     for (y = 0; y < a.height; y++)
-        for (x = 0; x < a.width; x++, i++) {
+        for (x = 0; x < a.width; x++) {
             const size_t first = values_of(stored_pixel(orientation, x, y, width, height), all);
             shs_real *pixel = picture_pixel(&a, i);
             for (c = 0; c < all; c++) {
@@ -240,6 +242,7 @@ static inline picture shown_picture(const void *samples, int deep, int width, in
                 if (c < channels) pixel[c] = value;
                 else a.alpha[i] = value;
             }
+            i++;
         }
     return a;
 }

@@ -111,8 +111,10 @@ static picture cut(const picture *a, int left, int top, int width, int height) {
     int x, y;
     for (y = 0; y < height; y++) {
         const shs_real *row = picture_pixel(a, values_of(mirrored(top + y, a->height), a->width));
-        for (x = 0; x < width; x++, to += channels)
+        for (x = 0; x < width; x++) {
             memcpy(to, row + mirrored(left + x, a->width) * channels, channels * sizeof *to);
+            to += channels;
+        }
     }
     return b;
 }
@@ -228,7 +230,7 @@ static picture features(const picture *a, int factor) {
     shs_real *to = made.pixels;
     int x, y;
     for (y = 0; y < a->height; y++)
-        for (x = 0; x < a->width; x++, to += FEATURES) {
+        for (x = 0; x < a->width; x++) {
             const shs_real *row = a->pixels + elements(y, a->width), *column = a->pixels + x;
             const shs_real left = row[mirrored(x - factor, a->width)], right = row[mirrored(x + factor, a->width)];
             const shs_real above = column[values_of(mirrored(y - factor, a->height), a->width)];
@@ -237,6 +239,7 @@ static picture features(const picture *a, int factor) {
             to[1] = below - above;
             to[2] = (left + right) / 2 - row[x];
             to[3] = (above + below) / 2 - row[x];
+            to += FEATURES;
         }
     return made;
 }
@@ -302,11 +305,12 @@ static void add_samples(const picture *whole, int factor, size_t most, uint64_t 
     image = picture_image(&rich);
     residue = picture_image(&lacking);
     m = shs_patches_count(&residue, &set, &p);
-    for (i = 0; i < m && i < most; i++, t->m++) {
+    for (i = 0; i < m && i < most; i++) {
         const size_t which = (size_t)shs_random_permuted(i, m, seed);
         shs_real *f = t->F + values_of(t->m, p * FEATURES), *h = t->H + values_of(t->m, p);
         check(shs_patches_get(NULL, &image, &set, which, 1, f, p * FEATURES, NULL, NULL), "taking the patches");
         check(shs_patches_get(NULL, &residue, &set, which, 1, h, p, NULL, NULL), "taking the patches");
+        t->m++;
     }
     free(small.pixels);
     free(rich.pixels);

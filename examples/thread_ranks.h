@@ -414,9 +414,10 @@ static inline int ranks_write_bands(void *user, int first, int lines, const void
     const unsigned char *from = (const unsigned char *)block;
     unsigned char *to = (unsigned char *)mine->into->pixels + (size_t)(mine->first + first) * line;
     int b;
-    for (b = 0; b < mine->outputs; b++, from += rows) {
+    for (b = 0; b < mine->outputs; b++) {
         memcpy(to, from, rows);
         if (b + 1 < mine->outputs) to += band;
+        from += rows;
     }
     return 0;
 }

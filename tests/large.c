@@ -85,7 +85,9 @@ static void test_products(void **state) {
         assert_ok(shs_syrk(NULL, (shs_uplo)ta, (shs_trans)ta, ROWS, ROWS, 1, A.near, NEAR, 1, C.near, NEAR));
         assert_same_columns(&C);
     }
-    wide_free(&A), wide_free(&B), wide_free(&C);
+    wide_free(&A);
+    wide_free(&B);
+    wide_free(&C);
 }
 
 static void test_systems(void **state) {
@@ -112,7 +114,8 @@ static void test_systems(void **state) {
         assert_same_columns(&A);
         for (i = 0; i < ROWS; i++) A.far[(size_t)i * FAR + (size_t)i] = A.near[i * NEAR + i] = COLUMNS;
     }
-    wide_free(&A), wide_free(&B);
+    wide_free(&A);
+    wide_free(&B);
 }
 
 static void test_vectors(void **state) {
@@ -137,8 +140,11 @@ static void test_vectors(void **state) {
     assert_ok(shs_normalize_columns(ROWS, COLUMNS, A.near, NEAR, near_norms));
     assert_same_columns(&A);
     assert_memory_equal(norms, near_norms, COLUMNS * sizeof *norms);
-    free(norms), free(near_norms);
-    wide_free(&A), wide_free(&X), wide_free(&Y);
+    free(norms);
+    free(near_norms);
+    wide_free(&A);
+    wide_free(&X);
+    wide_free(&Y);
 }
 
 /* In shs_wide: the views are twice as long. */
@@ -159,7 +165,12 @@ static void test_eigenvectors(void **state) {
         assert_memory_equal(far, near, (size_t)k * sizeof *far);
         for (j = 0; j < k; j++) assert_memory_equal(AS(shs_wide, V) + (size_t)j * FAR, v + j * NEAR, ROWS * sizeof *v);
     }
-    free(a), free(v), free(far), free(near), view_free(&A), view_free(&V);
+    free(a);
+    free(v);
+    free(far);
+    free(near);
+    view_free(&A);
+    view_free(&V);
 }
 
 /* ---- signals: more than 2^31 places for atoms, more than 2^31 values ---------------------------------------------- */
@@ -173,8 +184,11 @@ static shs_codes huge_codes(view of[3]) {
     of[0] = new_view(SIGNALS * sizeof(int), SIGNALS_PERIOD * sizeof(int));
     of[1] = new_view(SIGNALS * STRIDE * sizeof(int), SIGNALS_PERIOD * STRIDE * sizeof(int));
     of[2] = new_view(SIGNALS * STRIDE * sizeof(shs_real), SIGNALS_PERIOD * STRIDE * sizeof(shs_real));
-    c.m = SIGNALS, c.stride = STRIDE;
-    c.used = AS(int, of[0]), c.atoms = AS(int, of[1]), c.coefs = AS(shs_real, of[2]);
+    c.m = SIGNALS;
+    c.stride = STRIDE;
+    c.used = AS(int, of[0]);
+    c.atoms = AS(int, of[1]);
+    c.coefs = AS(shs_real, of[2]);
     return c;
 }
 
@@ -219,7 +233,10 @@ static void test_codes(void **state) {
     assert_close(sum2, sum2_few * (shs_wide)(periods + 1), 1e-4 * (double)sum2);
     shs_codes_free(NULL, &few);
     for (i = 0; i < 3; i++) view_free(of + i);
-    view_free(&Y), free(D), free(Z), free(y);
+    view_free(&Y);
+    free(D);
+    free(Z);
+    free(y);
 }
 
 /* ---- cubes ------------------------------------------------------------------------------------------------------- */
@@ -243,7 +260,11 @@ static shs_cube small_cube(const shs_cube *huge, void **values) {
                 to[(l * SAMPLES + s) * BANDS + b] = from[at];
             }
     *values = to;
-    cube.pixels = to, cube.type = SHS_TYPE_U16, cube.samples = SAMPLES, cube.lines = LINES_PERIOD, cube.bands = BANDS;
+    cube.pixels = to;
+    cube.type = SHS_TYPE_U16;
+    cube.samples = SAMPLES;
+    cube.lines = LINES_PERIOD;
+    cube.bands = BANDS;
     cube.interleave = SHS_INTERLEAVE_BIP;
     return cube;
 }
@@ -268,9 +289,15 @@ static void test_cubes(void **state) {
         assert_true(values > BEYOND && values * 2 > (size_t)1 << 32);
         shs_random_seed(&r, (uint64_t)interleave);
         for (i = 0; i < line * LINES_PERIOD; i++) AS(uint16_t, pixels)[i] = (uint16_t)(shs_random_bits(&r) >> 54);
-        cube.pixels = pixels.at, cube.type = SHS_TYPE_U16, cube.samples = SAMPLES, cube.lines = LINES, cube.bands = BANDS;
+        cube.pixels = pixels.at;
+        cube.type = SHS_TYPE_U16;
+        cube.samples = SAMPLES;
+        cube.lines = LINES;
+        cube.bands = BANDS;
         cube.interleave = (shs_interleave)interleave;
-        few = small_cube(&cube, &small), last = few, last.lines = rest;
+        few = small_cube(&cube, &small);
+        last = few;
+        last.lines = rest;
 
         /* Sums of whole numbers. */
         assert_ok(shs_moments_create(NULL, BANDS, &sums));
@@ -293,14 +320,20 @@ static void test_cubes(void **state) {
         }
         shs_moments_free(NULL, &sums), shs_moments_free(NULL, &of_few), shs_moments_free(NULL, &of_last);
 
-        map.bands = BANDS, map.outputs = 2, map.matrix = matrix;
-        sink.pixels = outputs.at, sink.type = SHS_TYPE_F32, sink.interleave = SHS_INTERLEAVE_BIP;
+        map.bands = BANDS;
+        map.outputs = 2;
+        map.matrix = matrix;
+        sink.pixels = outputs.at;
+        sink.type = SHS_TYPE_F32;
+        sink.interleave = SHS_INTERLEAVE_BIP;
         assert_ok(shs_cube_map(NULL, &cube, &map, 0, &sink));
         few_sink = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIP, LINES_PERIOD, SAMPLES, 2);
         assert_ok(shs_cube_map(NULL, &few, &map, 0, &few_sink));
         assert_memory_equal(outputs.at, few_sink.pixels, (size_t)LINES_PERIOD * SAMPLES * 2 * sizeof(float));
-        sink_free(&few_sink), free(small);
-        view_free(&pixels), view_free(&outputs);
+        sink_free(&few_sink);
+        free(small);
+        view_free(&pixels);
+        view_free(&outputs);
     }
 }
 
@@ -322,8 +355,12 @@ static void test_patches(void **state) {
     (void)state;
     assert_true(pixels > BEYOND);
     for (i = 0; i < (size_t)WIDTH * ROWS_PERIOD; i++) bytes.at[i] = (unsigned char)(i * i / 7);
-    image.pixels = bytes.at, image.type = SHS_TYPE_U8, image.width = WIDTH, image.height = HEIGHT;
-    set.width = set.height = SIDE, set.keep_mean = 1;
+    image.pixels = bytes.at;
+    image.type = SHS_TYPE_U8;
+    image.width = WIDTH;
+    image.height = HEIGHT;
+    set.width = set.height = SIDE;
+    set.keep_mean = 1;
     count = shs_patches_count(&image, &set, &p);
     assert_true(count == (size_t)(WIDTH - SIDE + 1) * (HEIGHT - SIDE + 1) && count > BEYOND && p == SIDE * SIDE);
     first = count - SOME;
@@ -350,15 +387,22 @@ static void test_patches(void **state) {
     for (i = 0; i < (size_t)WIDTH * ROWS_PERIOD; i++) assert_close(AS(shs_real, out)[i], bytes.at[i], 1e-4);
 
     /* Any of the places, none twice. */
-    set.mode = SHS_PATCH_MODE_RANDOM, set.count = count - 1, set.seed = 3;
+    set.mode = SHS_PATCH_MODE_RANDOM;
+    set.count = count - 1;
+    set.seed = 3;
     assert_true(shs_patches_count(&image, &set, NULL) == count - 1);
-    for (i = 0, k = 0; i < SOME; i++) {
+    k = 0;
+    for (i = 0; i < SOME; i++) {
         assert_ok(shs_patches_position(&image, &set, count - 2 - i, &x, &y));
         assert_true(x >= 0 && x <= WIDTH - SIDE && y >= 0 && y <= HEIGHT - SIDE);
         k += y > HEIGHT / 2;
     }
     assert_true(k > SOME / 4 && k < SOME * 3 / 4);
-    view_free(&bytes), view_free(&sum), view_free(&weight), view_free(&out), free(Y);
+    view_free(&bytes);
+    view_free(&sum);
+    view_free(&weight);
+    view_free(&out);
+    free(Y);
 }
 
 int main(void) {

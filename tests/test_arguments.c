@@ -46,9 +46,14 @@ static void test_contexts(void **state) {
     shs_moments m = some_moments(2);
     shs_pca pca = SHS_ZERO;
     (void)state;
-    codes.used = used, codes.atoms = atoms, codes.coefs = A;
-    image.pixels = A, image.width = image.height = 2, set.width = set.height = 1;
-    pca.bands = pca.components = 1, pca.forward = pca.backward = pca.mean = mu;
+    codes.used = used;
+    codes.atoms = atoms;
+    codes.coefs = A;
+    image.pixels = A;
+    image.width = image.height = 2;
+    set.width = set.height = 1;
+    pca.bands = pca.components = 1;
+    pca.forward = pca.backward = pca.mean = mu;
     ANSWERS(shs_gemm(ctx, SHS_TRANS_NO, SHS_TRANS_NO, 1, 1, 1, 1, A, 1, A, 1, 0, REALS(out), 1), SHS_BAD_CONTEXT);
     ANSWERS(shs_syrk(ctx, SHS_UPLO_LOWER, SHS_TRANS_NO, 1, 1, 1, A, 1, 0, REALS(out), 1), SHS_BAD_CONTEXT);
     ANSWERS(shs_trsm(ctx, SHS_SIDE_LEFT, SHS_UPLO_LOWER, SHS_TRANS_NO, SHS_DIAG_UNIT, 1, 1, 1, A, 1, REALS(out), 1),
@@ -60,9 +65,11 @@ static void test_contexts(void **state) {
     ANSWERS(shs_codes_round(ctx, 1, 1, one, 1, SHS_COEF_I8, &codes), SHS_BAD_CONTEXT);
     ANSWERS(shs_compact_load(ctx, 1, NULL, NULL, (shs_codes *)(void *)out), SHS_BAD_CONTEXT);
     ANSWERS(shs_compact_synthesize(ctx, 1, 1, one, 1, NULL, 0, 4, REALS(out), 1), SHS_BAD_CONTEXT);
-    o.gram = one, o.ldg = 1;
+    o.gram = one;
+    o.ldg = 1;
     ANSWERS(shs_omp_gram(ctx, 1, 4, A, 1, NULL, &o, &codes, NULL, NULL), SHS_BAD_CONTEXT);
-    lasso.gram = one, lasso.ldg = 1;
+    lasso.gram = one;
+    lasso.ldg = 1;
     ANSWERS(shs_lasso(ctx, 1, 1, one, 1, 4, A, 1, &lasso, &codes, NULL, NULL), SHS_BAD_CONTEXT);
     ANSWERS(shs_lasso_gram(ctx, 1, 4, A, 1, A, &lasso, &codes, NULL, NULL), SHS_BAD_CONTEXT);
     ANSWERS(shs_dictionary_coherence(ctx, 1, 1, one, 1, WIDES(out)), SHS_BAD_CONTEXT);
@@ -137,13 +144,17 @@ typedef struct coded {
 
 static void coded_create(coded *c) {
     int i;
-    fill_normal(P * N, c->D, 1), fill_normal(P * M, c->Y, 2);
+    fill_normal(P * N, c->D, 1);
+    fill_normal(P * M, c->Y, 2);
     assert_ok(shs_normalize_columns(P, N, c->D, P, NULL));
     assert_ok(shs_gemm_general_naive(SHS_TRANS_YES, SHS_TRANS_NO, N, N, P, 1, c->D, P, c->D, P, 0, c->gram, N));
     assert_ok(shs_gemm_general_naive(SHS_TRANS_YES, SHS_TRANS_NO, N, M, P, 1, c->D, P, c->Y, P, 0, c->dty, N));
     for (i = 0; i < M; i++) c->norms2[i] = shs_dot(P, c->Y + P * i, 1, c->Y + P * i, 1);
-    c->codes.m = M, c->codes.stride = STRIDE;
-    c->codes.used = c->used, c->codes.atoms = c->atoms, c->codes.coefs = c->coefs;
+    c->codes.m = M;
+    c->codes.stride = STRIDE;
+    c->codes.used = c->used;
+    c->codes.atoms = c->atoms;
+    c->codes.coefs = c->coefs;
     assert_ok(shs_omp(NULL, P, N, c->D, M, c->Y, STRIDE, &c->codes));
 }
 
@@ -213,7 +224,8 @@ static void test_workspaces_of_coding(void **state) {
     assert_true(shs_omp_one_direct_workspace(1, 1, LIMITS(-1, 0)) == SIZE_MAX);
     assert_true(shs_omp_workspace(NULL, 0, 1, 1, 1, NULL) == SIZE_MAX);
     assert_true(shs_omp_workspace(NULL, 0, 1, 1, 1, &o) == SIZE_MAX); /* no Gram matrix */
-    o.gram = gram, o.ldg = 1;
+    o.gram = gram;
+    o.ldg = 1;
     assert_true(shs_omp_workspace(NULL, 0, 0, 1, 1, &o) == SIZE_MAX);
     assert_true(shs_omp_workspace(NULL, 0, 1, 1, -1, &o) == SIZE_MAX);
     assert_true(shs_omp_workspace(&one, 0, 1, 1, 1, &o) < 65536);
@@ -233,17 +245,21 @@ static void test_unknown_methods(void **state) {
     size_t k;
     (void)state;
     coded_create(&c);
-    c.codes.used = INTS(out), c.codes.atoms = INTS(out2), c.codes.coefs = REALS(out3);
+    c.codes.used = INTS(out);
+    c.codes.atoms = INTS(out2);
+    c.codes.coefs = REALS(out3);
     for (k = 0; k < sizeof unknown / sizeof *unknown; k++) {
         shs_omp_options o = SHS_ZERO;
         shs_ksvd_options learning = SHS_ZERO;
-        o.method = (shs_method)unknown[k], o.sparsity = 1;
+        o.method = (shs_method)unknown[k];
+        o.sparsity = 1;
         ANSWERS(shs_omp_ex(NULL, P, N, c.D, P, M, c.Y, P, &o, &c.codes, NULL, NULL), SHS_BAD_OPTIONS);
         assert_true(shs_omp_workspace(NULL, P, N, M, 1, &o) == SIZE_MAX);
         ANSWERS(shs_omp_one_direct(P, N, c.D, P, c.Y, &o, room, sizeof room, INTS(out), REALS(out2), INTS(out3), NULL),
                 SHS_BAD_OPTIONS);
         assert_true(shs_omp_one_direct_workspace(P, N, &o) == SIZE_MAX);
-        o.gram = c.gram, o.ldg = N;
+        o.gram = c.gram;
+        o.ldg = N;
         ANSWERS(shs_omp_gram(NULL, N, M, c.dty, N, NULL, &o, &c.codes, NULL, NULL), SHS_BAD_OPTIONS);
         o.gram = NULL;
         learning.coding = o;
@@ -269,8 +285,11 @@ static void test_gram_form(void **state) {
     shs_omp_options o = SHS_ZERO;
     (void)state;
     coded_create(&c);
-    c.codes.used = INTS(out), c.codes.atoms = INTS(out2), c.codes.coefs = REALS(out3);
-    o.gram = c.gram, o.ldg = N;
+    c.codes.used = INTS(out);
+    c.codes.atoms = INTS(out2);
+    c.codes.coefs = REALS(out3);
+    o.gram = c.gram;
+    o.ldg = N;
     ANSWERS(shs_omp_gram(NULL, 0, M, c.dty, N, NULL, &o, &c.codes, NULL, NULL), SHS_BAD_N);
     ANSWERS(shs_omp_gram(NULL, N, M, NULL, N, NULL, &o, &c.codes, NULL, NULL), SHS_BAD_CORRELATIONS);
     ANSWERS(shs_omp_gram(NULL, N, M, c.dty, N - 1, NULL, &o, &c.codes, NULL, NULL), SHS_BAD_CORRELATIONS);
@@ -367,32 +386,48 @@ static void test_learning(void **state) {
     ANSWERS(LEARN(c.Y, M), SHS_BAD_ITERATIONS);
     o.first_iteration = INT_MAX - 5; /* of 10 */
     ANSWERS(LEARN(c.Y, M), SHS_BAD_ITERATIONS);
-    o.first_iteration = 0, o.rounds_steps = -1, o.rounds_schedule = gone;
+    o.first_iteration = 0;
+    o.rounds_steps = -1;
+    o.rounds_schedule = gone;
     ANSWERS(LEARN(c.Y, M), SHS_BAD_SCHEDULE);
-    o.rounds_steps = 1, o.rounds_schedule = NULL;
+    o.rounds_steps = 1;
+    o.rounds_schedule = NULL;
     ANSWERS(LEARN(c.Y, M), SHS_BAD_SCHEDULE);
-    o.rounds_steps = 0, o.prune_coherence = -1;
+    o.rounds_steps = 0;
+    o.prune_coherence = -1;
     ANSWERS(LEARN(c.Y, M), SHS_BAD_OPTIONS);
-    o.prune_coherence = 0, o.update = SHS_UPDATE_COUNT;
+    o.prune_coherence = 0;
+    o.update = SHS_UPDATE_COUNT;
     ANSWERS(LEARN(c.Y, M), SHS_BAD_OPTIONS);
-    o.update = SHS_UPDATE_AKSVD, o.regularisation = -1;
+    o.update = SHS_UPDATE_AKSVD;
+    o.regularisation = -1;
     ANSWERS(LEARN(c.Y, M), SHS_BAD_OPTIONS);
-    o.regularisation = 1, o.regularisation_decay = (shs_real)1.5;
+    o.regularisation = 1;
+    o.regularisation_decay = (shs_real)1.5;
     ANSWERS(LEARN(c.Y, M), SHS_BAD_OPTIONS);
-    o.regularisation_decay = 0, o.regularised_iterations = -1;
+    o.regularisation_decay = 0;
+    o.regularised_iterations = -1;
     ANSWERS(LEARN(c.Y, M), SHS_BAD_OPTIONS);
-    o.regularised_iterations = 0, o.incoherence = (shs_real)NAN;
+    o.regularised_iterations = 0;
+    o.incoherence = (shs_real)NAN;
     ANSWERS(LEARN(c.Y, M), SHS_BAD_OPTIONS);
-    o.incoherence = 1, o.update = SHS_UPDATE_MOD;
+    o.incoherence = 1;
+    o.update = SHS_UPDATE_MOD;
     ANSWERS(LEARN(c.Y, M), SHS_BAD_OPTIONS);
-    o.regularisation = o.incoherence = 0, o.coherence = 1;
+    o.regularisation = o.incoherence = 0;
+    o.coherence = 1;
     ANSWERS(LEARN(c.Y, M), SHS_BAD_OPTIONS);
-    o.coherence = (shs_real)0.5, o.coherence_rounds = -1;
+    o.coherence = (shs_real)0.5;
+    o.coherence_rounds = -1;
     ANSWERS(LEARN(c.Y, M), SHS_BAD_OPTIONS);
-    o.coherence = 0, o.coherence_rounds = 0;
-    o.update = SHS_UPDATE_AKSVD, o.start = SHS_START_DCT, o.patch_width = 3;
+    o.coherence = 0;
+    o.coherence_rounds = 0;
+    o.update = SHS_UPDATE_AKSVD;
+    o.start = SHS_START_DCT;
+    o.patch_width = 3;
     ANSWERS(LEARN(c.Y, M), SHS_BAD_START); /* a width without a height */
-    o.patch_width = 0, o.patch_height = 3;
+    o.patch_width = 0;
+    o.patch_height = 3;
     ANSWERS(LEARN(c.Y, M), SHS_BAD_START);
     o.patch_width = -1;
     ANSWERS(LEARN(c.Y, M), SHS_BAD_START);
@@ -423,7 +458,9 @@ static void test_patches(void **state) {
     int p, x, y, i;
     (void)state;
     fill_normal(16, pixels, 1);
-    image.pixels = pixels, image.width = image.height = 4, set.width = set.height = 2;
+    image.pixels = pixels;
+    image.width = image.height = 4;
+    set.width = set.height = 2;
     ANSWERS(shs_patches_position(&image, &set, 0, NULL, INTS(out)), SHS_BAD_OUTPUT);
     ANSWERS(shs_patches_position(&image, &set, 0, INTS(out), NULL), SHS_BAD_OUTPUT);
     ANSWERS(shs_patches_position(&image, &set, 9, INTS(out), INTS(out2)), SHS_BAD_PATCHES);
@@ -449,11 +486,17 @@ static void test_patches(void **state) {
     wide = image, wide.pixels = NULL, wide.width = wide.height = INT_MAX;
     set.width = set.height = 65536;
     assert_status(shs_patches_position(&wide, &set, 0, &x, &y), SHS_TOO_LARGE);
-    set.width = 2, set.height = 2, wide.height = 4, wide.channels = INT_MAX;
+    set.width = 2;
+    set.height = 2;
+    wide.height = 4;
+    wide.channels = INT_MAX;
     assert_status(shs_patches_position(&wide, &set, 0, &x, &y), SHS_TOO_LARGE);
     wide.channels = 1, wide.row_stride = SIZE_MAX / 8;
     assert_status(shs_patches_position(&wide, &set, 0, &x, &y), SHS_TOO_LARGE);
-    set.width = set.height = 30000, wide.width = wide.height = 60000, wide.channels = 3, wide.row_stride = 0;
+    set.width = set.height = 30000;
+    wide.width = wide.height = 60000;
+    wide.channels = 3;
+    wide.row_stride = 0;
     assert_status(shs_patches_position(&wide, &set, 0, &x, &y), SHS_TOO_LARGE);
     for (i = 0; i < 3; i++) assert_int_equal(shs_patches_count(&wide, &set, NULL), 0);
 }
@@ -466,12 +509,15 @@ static shs_moments some_moments(int bands) {
     shs_moments m;
     assert_ok(shs_moments_create(NULL, bands, &m));
     assert_ok(shs_moments_update(NULL, &cube, 0, &m));
-    cube_free(&cube), free(p.x);
+    cube_free(&cube);
+    free(p.x);
     return m;
 }
 
 static int reads_nothing(void *user, int first_line, int lines, void *block) {
-    (void)first_line, (void)lines, (void)block;
+    (void)first_line;
+    (void)lines;
+    (void)block;
     ++*(int *)user;
     return 1;
 }
@@ -494,7 +540,9 @@ static void test_cubes(void **state) {
     assert_int_equal(shs_cube_bands(&cube), 0); /* a list of no bands */
     cube.band_count = 1;
     assert_int_equal(shs_cube_bands(&cube), 1);
-    cube.band_list = NULL, cube.samples = cube.bands = INT_MAX, cube.type = SHS_TYPE_F64;
+    cube.band_list = NULL;
+    cube.samples = cube.bands = INT_MAX;
+    cube.type = SHS_TYPE_F64;
     assert_int_equal(shs_cube_bands(&cube), 0); /* a line is too large */
     assert_true(shs_moments_update_workspace(NULL, &cube, 0) == SIZE_MAX);
     assert_int_equal(asked, 0);
@@ -508,7 +556,9 @@ static void test_one_stride(void **state) {
     for (k = 0; k < 3; k++) {
         shs_cube cube = SHS_ZERO;
         shs_moments m;
-        cube.pixels = pixel, cube.type = SHS_TYPE_F64, cube.samples = cube.lines = cube.bands = 1;
+        cube.pixels = pixel;
+        cube.type = SHS_TYPE_F64;
+        cube.samples = cube.lines = cube.bands = 1;
         *(k == 0 ? &cube.sample_stride : k == 1 ? &cube.line_stride : &cube.band_stride) = 7;
         assert_ok(shs_moments_create(NULL, 1, &m));
         assert_ok(shs_moments_update(NULL, &cube, 0, &m));
@@ -523,7 +573,10 @@ static void test_moments(void **state) {
     shs_wide mean[2], noise[4] = {1, 0, 0, 1};
     shs_pca_options o = SHS_ZERO;
     (void)state;
-    cube.pixels = mean, cube.type = SHS_TYPE_F64, cube.samples = cube.lines = 1, cube.bands = 2;
+    cube.pixels = mean;
+    cube.type = SHS_TYPE_F64;
+    cube.samples = cube.lines = 1;
+    cube.bands = 2;
     assert_status(shs_moments_update(NULL, &cube, 0, NULL), SHS_BAD_MOMENTS);
     assert_status(shs_moments_update(NULL, &cube, 0, &empty), SHS_BAD_MOMENTS);
     assert_status(shs_moments_merge(&m, &empty), SHS_BAD_MOMENTS);
@@ -549,16 +602,23 @@ static void test_moments(void **state) {
     m.products[3] = m.sum[1] = 0; /* the second band is constant */
     ANSWERS(shs_pca_from_moments(NULL, &m, &o, (shs_pca *)(void *)out), SHS_ZERO_VARIANCE);
     o.correlation = 0;
-    m.count = 1, o.divisor = SHS_DIVISOR_N_LESS_1; /* one pixel has no sample covariance */
+    m.count = 1; /* one pixel has no sample covariance */
+    o.divisor = SHS_DIVISOR_N_LESS_1;
     ANSWERS(shs_mnf_from_noise(NULL, &m, noise, 2, &o, (shs_pca *)(void *)out), SHS_NO_PIXELS);
-    give_back_moments(&m), give_back_moments(&other);
+    give_back_moments(&m);
+    give_back_moments(&other);
 }
 
 static void two_pixels(shs_cube *cube, shs_sink *sink) {
     static const double pixels[4] = {1, 2, 3, 4};
-    cube->pixels = pixels, cube->type = SHS_TYPE_F64, cube->interleave = SHS_INTERLEAVE_BIP;
-    cube->samples = 2, cube->lines = 1, cube->bands = 2;
-    sink->pixels = out, sink->type = SHS_TYPE_F64;
+    cube->pixels = pixels;
+    cube->type = SHS_TYPE_F64;
+    cube->interleave = SHS_INTERLEAVE_BIP;
+    cube->samples = 2;
+    cube->lines = 1;
+    cube->bands = 2;
+    sink->pixels = out;
+    sink->type = SHS_TYPE_F64;
 }
 
 static void test_maps_and_sinks(void **state) {
@@ -569,17 +629,22 @@ static void test_maps_and_sinks(void **state) {
     int k;
     (void)state;
     two_pixels(&cube, &sink);
-    map.bands = map.outputs = 2, map.matrix = good;
+    map.bands = map.outputs = 2;
+    map.matrix = good;
     map.centre = bad + 2;
     ANSWERS(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_MAP);
-    map.centre = NULL, map.offset = bad + 2;
+    map.centre = NULL;
+    map.offset = bad + 2;
     ANSWERS(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_MAP);
-    map.offset = NULL, map.matrix = bad;
+    map.offset = NULL;
+    map.matrix = bad;
     ANSWERS(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_MAP);
     map.matrix = good;
     for (k = 0; k < 3; k++) {
         shs_sink stretched = sink;
-        stretched.rescale = 1, stretched.low = k == 0 ? NOT_A_NUMBER : k == 1 ? 0 : 2, stretched.high = k == 1 ? ENDLESS : 1;
+        stretched.rescale = 1;
+        stretched.low = k == 0 ? NOT_A_NUMBER : k == 1 ? 0 : 2;
+        stretched.high = k == 1 ? ENDLESS : 1;
         ANSWERS(shs_cube_map(NULL, &cube, &map, 0, &stretched), SHS_BAD_SINK);
     }
     assert_ok(shs_cube_map(NULL, &cube, &map, 0, &sink));
@@ -596,7 +661,9 @@ static void test_results_of_fits(void **state) {
     int k;
     (void)state;
     two_pixels(&cube, &sink);
-    whole.bands = whole.components = 2, whole.forward = whole.backward = one, whole.mean = one + 1;
+    whole.bands = whole.components = 2;
+    whole.forward = whole.backward = one;
+    whole.mean = one + 1;
     for (k = 0; k < 4; k++) {
         shs_pca pca = whole, *given = k == 0 ? NULL : &pca;
         if (k == 1) pca.bands = 0;
@@ -624,15 +691,20 @@ static void test_options_of_ica(void **state) {
     ANSWERS(shs_ica_fit(NULL, &cube, &o, ica), SHS_BAD_COMPONENTS);
     o.eigenvalue_at_least = -1;
     ANSWERS(shs_ica_fit(NULL, &cube, &o, ica), SHS_BAD_COMPONENTS);
-    o.eigenvalue_at_least = 0, o.route = SHS_ROUTE_MOMENTS, o.contrast = SHS_CONTRAST_TANH;
+    o.eigenvalue_at_least = 0;
+    o.route = SHS_ROUTE_MOMENTS;
+    o.contrast = SHS_CONTRAST_TANH;
     ANSWERS(shs_ica_fit(NULL, &cube, &o, ica), SHS_BAD_OPTIONS);
-    o.contrast = SHS_CONTRAST_POW3, o.tolerance = ENDLESS;
+    o.contrast = SHS_CONTRAST_POW3;
+    o.tolerance = ENDLESS;
     ANSWERS(shs_ica_fit(NULL, &cube, &o, ica), SHS_BAD_TOLERANCE);
-    o.tolerance = 0, o.iterations = -1;
+    o.tolerance = 0;
+    o.iterations = -1;
     ANSWERS(shs_ica_fit(NULL, &cube, &o, ica), SHS_BAD_ITERATIONS);
     o.iterations = 0;
     ANSWERS(shs_ica_fit(NULL, &cube, &o, NULL), SHS_BAD_OUTPUT);
-    cube_free(&cube), free(p.x);
+    cube_free(&cube);
+    free(p.x);
 }
 
 /* Structs that were not zeroed: the first or last member is not 0. */
@@ -659,11 +731,16 @@ static void test_never_zeroed(void **state) {
     unsigned char pixels[64];
     int i, x, y;
     (void)state;
-    for (i = 0; i < 8; i++) D[i] = (shs_real)(i % 3 - 1), D[i / 2] += 1;
+    for (i = 0; i < 8; i++) {
+        D[i] = (shs_real)(i % 3 - 1);
+        D[i / 2] += 1;
+    }
     for (i = 0; i < 24; i++) Y[i] = (shs_real)(i * i % 7) - 3;
     for (i = 0; i < 64; i++) pixels[i] = (unsigned char)(i * i * 37 % 251);
     assert_ok(shs_codes_create(NULL, 6, 2, &codes));
-    omp.sparsity = 1, ksvd.iterations = 1, ksvd.coding.sparsity = 1;
+    omp.sparsity = 1;
+    ksvd.iterations = 1;
+    ksvd.coding.sparsity = 1;
     NEVER_ZEROED(ctx, shs_omp(&ctx, 4, 2, D, 6, Y, 1, &codes), SHS_BAD_CONTEXT);
     ctx.version = 1;
     assert_status(shs_omp(&ctx, 4, 2, D, 6, Y, 1, &codes), SHS_BAD_CONTEXT);
@@ -671,11 +748,18 @@ static void test_never_zeroed(void **state) {
     NEVER_ZEROED(ksvd, shs_ksvd_ex(NULL, 4, 2, 6, Y, 4, &ksvd, D, 4, NULL, NULL), SHS_BAD_OPTIONS);
     NEVER_ZEROED(ksvd.coding, shs_ksvd_ex(NULL, 4, 2, 6, Y, 4, &ksvd, D, 4, NULL, NULL), SHS_BAD_OPTIONS);
     NEVER_ZEROED(report, shs_ksvd_ex(NULL, 4, 2, 6, Y, 4, &ksvd, D, 4, NULL, &report), SHS_BAD_OUTPUT);
-    image.pixels = pixels, image.type = SHS_TYPE_U8, image.width = image.height = 8;
+    image.pixels = pixels;
+    image.type = SHS_TYPE_U8;
+    image.width = image.height = 8;
     set.width = set.height = 2;
     NEVER_ZEROED(set, shs_patches_position(&image, &set, 1, &x, &y), SHS_BAD_PATCHES);
-    cube.pixels = pixels, cube.type = SHS_TYPE_U8, cube.samples = cube.lines = 4, cube.bands = 4;
-    sink.pixels = room, pca.components = ica.components = 2, ica.iterations = 2;
+    cube.pixels = pixels;
+    cube.type = SHS_TYPE_U8;
+    cube.samples = cube.lines = 4;
+    cube.bands = 4;
+    sink.pixels = room;
+    pca.components = ica.components = 2;
+    ica.iterations = 2;
     NEVER_ZEROED(cube, shs_pca_run(NULL, &cube, &pca, &sink, NULL), SHS_BAD_CUBE);
     NEVER_ZEROED(sink, shs_pca_run(NULL, &cube, &pca, &sink, NULL), SHS_BAD_SINK);
     NEVER_ZEROED(pca, shs_pca_run(NULL, &cube, &pca, &sink, NULL), SHS_BAD_OPTIONS);
@@ -725,7 +809,11 @@ static void test_options_of_garbage(void **state) {
     memset(&extraction, 0x55, sizeof extraction);
     memset(&counting, 0x55, sizeof counting);
     for (i = 0; i < 64; i++) pixels[i] = (unsigned char)(i * i * 37 % 251);
-    cube.pixels = pixels, cube.type = SHS_TYPE_U8, cube.samples = cube.lines = 4, cube.bands = 4, sink.pixels = room;
+    cube.pixels = pixels;
+    cube.type = SHS_TYPE_U8;
+    cube.samples = cube.lines = 4;
+    cube.bands = 4;
+    sink.pixels = room;
     assert_ok(shs_codes_create(NULL, 6, 2, &codes));
     assert_ok(shs_moments_create(NULL, 4, &m));
     assert_ok(shs_moments_update(NULL, &cube, SHS_PRECISION_AUTO, &m));
@@ -769,8 +857,13 @@ static void test_enumerations_of_fits(void **state) {
             int labels[30] = {0}, i;
             for (i = 0; i < 240; i++) pixels[i] = (float)(i * i * 37 % 251);
             for (i = 0; i < 8; i++) noise[i * 9] = 1;
-            cube.pixels = pixels, cube.type = SHS_TYPE_F32, cube.samples = few ? 4 : 30, cube.lines = 1, cube.bands = 8;
-            sink.pixels = room, sink.type = SHS_TYPE_F32;
+            cube.pixels = pixels;
+            cube.type = SHS_TYPE_F32;
+            cube.samples = few ? 4 : 30;
+            cube.lines = 1;
+            cube.bands = 8;
+            sink.pixels = room;
+            sink.type = SHS_TYPE_F32;
             if (which == 0) o.divisor = (shs_divisor)7;
             if (which == 1) o.precise = (shs_precision)9;
             if (which == 2) o.neighbours = (shs_neighbours)4;
@@ -824,9 +917,18 @@ static void test_collective_calls_without_a_context(void **state) {
     int labels[16] = {0}, counts[16], i, way;
     (void)state;
     for (i = 0; i < 64; i++) pixels[i] = (unsigned char)(i * i * 37 % 251);
-    cube.pixels = pixels, cube.type = SHS_TYPE_U8, cube.samples = cube.lines = 4, cube.bands = 4;
-    sink.pixels = room, pca.components = io.components = 2, io.iterations = 2, eo.count = 2;
-    map.bands = 4, map.outputs = 2, map.matrix = spectra, online.coding.sparsity = 1;
+    cube.pixels = pixels;
+    cube.type = SHS_TYPE_U8;
+    cube.samples = cube.lines = 4;
+    cube.bands = 4;
+    sink.pixels = room;
+    pca.components = io.components = 2;
+    io.iterations = 2;
+    eo.count = 2;
+    map.bands = 4;
+    map.outputs = 2;
+    map.matrix = spectra;
+    online.coding.sparsity = 1;
     ksvd.coding.sparsity = 1;
     lasso.lambda = 1;
     assert_ok(shs_pca_fit(NULL, &cube, &pca, &fit));
@@ -837,8 +939,10 @@ static void test_collective_calls_without_a_context(void **state) {
     for (way = 0; way < 3; way++) {
         memset(&ctx, 0xcc, sizeof ctx);
         if (way == 1) ctx.start_canary = ctx.end_canary = 0;
-        if (way == 2) ctx = zero, ctx.engine = &later;
-        else hide_members(&ctx, 1);
+        if (way == 2) {
+            ctx = zero;
+            ctx.engine = &later;
+        } else hide_members(&ctx, 1);
 #define REFUSED(call) assert_status(call, SHS_BAD_CONTEXT)
         REFUSED(shs_ksvd(&ctx, 4, 2, 6, Y, 1, 1, D));
         REFUSED(shs_online_ex(&ctx, 4, 2, no_signals, NULL, &online, D, 4, NULL));
@@ -909,11 +1013,18 @@ static void test_memory_of_fits(void **state) {
         shs_random_seed(&r, (uint64_t)t);
         for (i = 0; i < values; i++) pixels[i] = (unsigned char)shs_random_below(&r, 256);
         ctx.threads = threads;
-        cube.pixels = pixels, cube.type = SHS_TYPE_U8, cube.bands = n, cube.interleave = (shs_interleave)(t % 3);
-        cube.lines = 1 + t % 2, cube.samples = (int)count / cube.lines;
-        sink.pixels = results, sink.type = SHS_TYPE_REAL;
-        map.bands = map.outputs = n, map.matrix = matrix;
-        ica.components = m, ica.iterations = 3;
+        cube.pixels = pixels;
+        cube.type = SHS_TYPE_U8;
+        cube.bands = n;
+        cube.interleave = (shs_interleave)(t % 3);
+        cube.lines = 1 + t % 2;
+        cube.samples = (int)count / cube.lines;
+        sink.pixels = results;
+        sink.type = SHS_TYPE_REAL;
+        map.bands = map.outputs = n;
+        map.matrix = matrix;
+        ica.components = m;
+        ica.iterations = 3;
         bound = shs_moments_update_workspace(&ctx, &cube, SHS_PRECISION_AUTO) + shs_eigh_workspace(&ctx, n, n) +
                 shs_cube_map_workspace(&ctx, &cube, &map, SHS_PRECISION_AUTO, &sink);
         whitened = 2 * (size_t)m * (count + 8192 * (size_t)threads) * sizeof(shs_real) +
@@ -924,11 +1035,17 @@ static void test_memory_of_fits(void **state) {
             shs_arena_attach(&arena, &ctx);
             if (call == 0) assert_ok(shs_pca_run(&ctx, &cube, NULL, &sink, NULL));
             if (call == 1) assert_ok(shs_rx(&ctx, &cube, NULL, &sink, NULL));
-            if (call == 2) assert_ok(shs_mnf_fit(&ctx, &cube, NULL, &mnf)), shs_pca_free(&ctx, &mnf);
+            if (call == 2) {
+                assert_ok(shs_mnf_fit(&ctx, &cube, NULL, &mnf));
+                shs_pca_free(&ctx, &mnf);
+            }
             if (call == 3) assert_ok(shs_ica_run(&ctx, &cube, &ica, &sink, NULL));
             assert_in_range(arena.peak, 1, bound + (call == 3 ? whitened : 0));
         }
-        free(pixels), free(results), free(matrix), free(memory);
+        free(pixels);
+        free(results);
+        free(matrix);
+        free(memory);
     }
 }
 

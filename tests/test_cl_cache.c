@@ -266,7 +266,9 @@ static void test_place_of_the_folder(void **state) {
     set("SPARSEHS_CACHE", own);
     set("XDG_CACHE_HOME", cache);
     set("HOME", home);
-    free(home), free(cache), free(own);
+    free(home);
+    free(cache);
+    free(own);
 }
 
 static int setup(void **state) {

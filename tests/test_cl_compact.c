@@ -21,9 +21,11 @@ static void close_device(void) {
 static void open_device(int how, size_t memory_limit) {
     shs_cl_options o = SHS_ZERO;
     shim_begin();
-    o.platform = getenv("SHS_CL_PLATFORM"), o.memory_limit = memory_limit;
+    o.platform = getenv("SHS_CL_PLATFORM");
+    o.memory_limit = memory_limit;
     o.trust = shim_trust();
-    o.fallback = (how & FALLBACK) != 0, o.single_only = (how & SINGLE) != 0;
+    o.fallback = (how & FALLBACK) != 0;
+    o.single_only = (how & SINGLE) != 0;
     if (shs_cl_create(NULL, &o, &device) != SHS_OK) {
         print_message("skipped: there is no OpenCL device\n");
         skip();
@@ -134,8 +136,10 @@ static void test_never_worse_than_the_nearest(void **state) {
                     const size_t at = i * (size_t)w->stride;
                     for (k = 0; k < w->stride; k++) size = fmax(size, fabs((double)x.coefs[at + (size_t)k]));
                     if (a > b * (1 + 1e-4) + 1e-12 * size * size) fail_msg("shape %zu, signal %zu: %g, nearest %g", s, i, a, b);
-                    sum_here += error_of(p, close, &x, &here, i), sum_there += a;
-                    differ += memcmp(here.coefs + at, there.coefs + at, (size_t)w->stride * sizeof(shs_real)) != 0, all++;
+                    sum_here += error_of(p, close, &x, &here, i);
+                    sum_there += a;
+                    differ += memcmp(here.coefs + at, there.coefs + at, (size_t)w->stride * sizeof(shs_real)) != 0;
+                    all++;
                 }
                 assert_true(sum_there <= sum_here * (as_wide() ? 1.01 : 1.1) + 1e-12);
                 shs_codes_free(NULL, &x), shs_codes_free(NULL, &here), shs_codes_free(NULL, &there);
@@ -186,7 +190,10 @@ static void test_slices(void **state) {
         status = shs_codes_round(&on_device, p, n, D, p, SHS_COEF_I16, &z);
         assert_true(device->held.peak <= limit);
         if (status == SHS_OK) done += shim.kernels_run > 4;
-        else assert_status(status, SHS_NO_MEMORY), refused++;
+        else {
+            assert_status(status, SHS_NO_MEMORY);
+            refused++;
+        }
         assert_same_codes(&z, status == SHS_OK ? &want : &x);
         close_device();
         shs_codes_free(NULL, &z);
@@ -224,10 +231,15 @@ static void test_calls_fail(void **state) {
             size_t i;
             memcpy(z.coefs, x.coefs, cells(&x) * sizeof *x.coefs);
             shs_cl_trim(device);
-            shim.calls = 0, shim.failed = 0, shim.fail_at = k, shim.lost = lost & 1;
+            shim.calls = 0;
+            shim.failed = 0;
+            shim.fail_at = k;
+            shim.lost = lost & 1;
             status = shs_codes_round(&on_device, p, n, D, p, SHS_COEF_I8, &z);
-            shim.fail_at = -1, shim.lost = 0;
-            clFinish(device->queue[0]), clFinish(device->queue[1]);
+            shim.fail_at = -1;
+            shim.lost = 0;
+            clFinish(device->queue[0]);
+            clFinish(device->queue[1]);
             shs_cl_trim(device);
             if (shim.live != live || device->in_use)
                 fail_msg("call %ld of %ld (%s): %ld objects, %zu bytes are left", k, calls, shim.first, shim.live - live,

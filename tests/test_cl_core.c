@@ -121,7 +121,10 @@ static void check_pick(shs_cl_options options, const char *expected) {
 }
 
 static size_t load_nothing(void *user, const char *key, void *data, size_t size) {
-    (void)user, (void)key, (void)data, (void)size;
+    (void)user;
+    (void)key;
+    (void)data;
+    (void)size;
     return 0;
 }
 
@@ -131,21 +134,46 @@ static void test_pick(void **state) {
     (void)state;
     shim.pretend = 1;
     check_pick(o, BY_TYPE("Game Card A1", "Science Card B2"));
-    o.index = BY_TYPE(1, 0), check_pick(o, "Science Card B2");
-    o = zero, o.kind = SHS_CL_GPU, o.name = "SCIENCE", check_pick(o, "Science Card B2");
-    o = zero, o.kind = SHS_CL_CPU, check_pick(o, "Quiet Processor");
-    o.index = 1, check_pick(o, "Loud Processor");
-    o = zero, o.name = "processor", check_pick(o, "Quiet Processor");
-    o.platform = shs_cl_device_name(NULL), check_pick(o, "Quiet Processor"); /* "" is part of every name */
-    o.platform = "no such platform", check_pick(o, NULL);
-    o = zero, o.name = "no such device", check_pick(o, NULL);
-    o = zero, o.name = "old", check_pick(o, NULL);
-    o = zero, o.name = "broken", check_pick(o, NULL);
-    o = zero, o.kind = SHS_CL_CPU, o.name = "card", check_pick(o, NULL);
+    o.index = BY_TYPE(1, 0);
+    check_pick(o, "Science Card B2");
+    o = zero;
+    o.kind = SHS_CL_GPU;
+    o.name = "SCIENCE";
+    check_pick(o, "Science Card B2");
+    o = zero;
+    o.kind = SHS_CL_CPU;
+    check_pick(o, "Quiet Processor");
+    o.index = 1;
+    check_pick(o, "Loud Processor");
+    o = zero;
+    o.name = "processor";
+    check_pick(o, "Quiet Processor");
+    o.platform = shs_cl_device_name(NULL); /* "" is part of every name */
+    check_pick(o, "Quiet Processor");
+    o.platform = "no such platform";
+    check_pick(o, NULL);
+    o = zero;
+    o.name = "no such device";
+    check_pick(o, NULL);
+    o = zero;
+    o.name = "old";
+    check_pick(o, NULL);
+    o = zero;
+    o.name = "broken";
+    check_pick(o, NULL);
+    o = zero;
+    o.kind = SHS_CL_CPU;
+    o.name = "card";
+    check_pick(o, NULL);
     /* Without a compiler a device is of use only where programs are kept. */
-    o = zero, o.kind = SHS_CL_ACCELERATOR, check_pick(o, NULL);
-    o.load_fn = load_nothing, check_pick(o, "Grid Array");
-    o = zero, o.index = 1000, check_pick(o, NULL);
+    o = zero;
+    o.kind = SHS_CL_ACCELERATOR;
+    check_pick(o, NULL);
+    o.load_fn = load_nothing;
+    check_pick(o, "Grid Array");
+    o = zero;
+    o.index = 1000;
+    check_pick(o, NULL);
 }
 
 static void test_pick_platform(void **state) {
@@ -176,17 +204,24 @@ static void test_bad_options(void **state) {
     o.index = -1;
     assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
     assert_null(cl);
-    o = zero, o.device_id = &something;
+    o = zero;
+    o.device_id = &something;
     assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
-    o = zero, o.queue = &something;
+    o = zero;
+    o.queue = &something;
     assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
-    o = zero, something = 9, memcpy(&o.kind, &something, sizeof something);
+    o = zero;
+    something = 9;
+    memcpy(&o.kind, &something, sizeof something);
     assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
-    o = zero, o.without = 16;
+    o = zero;
+    o.without = 16;
     assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
-    o = zero, o.keep = 8;
+    o = zero;
+    o.keep = 8;
     assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
-    o = zero, o.group_items = 100;
+    o = zero;
+    o.group_items = 100;
     assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
     ctx.threads = -1;
     assert_status(shs_cl_create(&ctx, NULL, &cl), SHS_BAD_CONTEXT);
@@ -202,7 +237,8 @@ static void check_nothing_there(const char *expected, size_t room) {
     int count = -1;
     assert_ok(shs_cl_list(NULL, NULL, 0, &count));
     assert_int_equal(count, 0);
-    o.reason = reason, o.reason_size = room;
+    o.reason = reason;
+    o.reason_size = room;
     assert_status(shs_cl_create(NULL, &o, &cl), SHS_NO_DEVICE);
     assert_null(cl);
     assert_string_equal(reason, expected);
@@ -212,14 +248,19 @@ static void check_nothing_there(const char *expected, size_t room) {
 /* The view of a program with a loader installed but no driver. */
 static void test_no_platform(void **state) {
     (void)state;
-    shim.fail_at = 0, shim.lost = 1, shim.error = -1001;
+    shim.fail_at = 0;
+    shim.lost = 1;
+    shim.error = -1001;
     check_nothing_there("there is no", 12);
 }
 
 /* A driver without a device to drive. */
 static void test_no_device(void **state) {
     (void)state;
-    shim.only = "clGetDeviceIDs", shim.fail_at = 0, shim.lost = 1, shim.error = CL_DEVICE_NOT_FOUND;
+    shim.only = "clGetDeviceIDs";
+    shim.fail_at = 0;
+    shim.lost = 1;
+    shim.error = CL_DEVICE_NOT_FOUND;
     check_nothing_there("there is no OpenCL device", 100);
 }
 
@@ -229,8 +270,12 @@ static void test_unavailable_device(void **state) {
     shs_cl *cl;
     char reason[100];
     (void)state;
-    o.reason = reason, o.reason_size = sizeof reason;
-    shim.only = "clCreateContext", shim.fail_at = 0, shim.lost = 1, shim.error = CL_DEVICE_NOT_AVAILABLE;
+    o.reason = reason;
+    o.reason_size = sizeof reason;
+    shim.only = "clCreateContext";
+    shim.fail_at = 0;
+    shim.lost = 1;
+    shim.error = CL_DEVICE_NOT_AVAILABLE;
     assert_status(shs_cl_create(NULL, &o, &cl), SHS_NO_DEVICE);
     assert_null(cl);
     assert_string_equal(reason, "CL_DEVICE_NOT_AVAILABLE");
@@ -292,14 +337,18 @@ static void test_own_context(void **state) {
     assert_int_equal(error, CL_SUCCESS);
     end_cl(found);
 
-    o.context = context, o.device_id = device, o.queue = queue, o.profile = 1;
+    o.context = context;
+    o.device_id = device;
+    o.queue = queue;
+    o.profile = 1;
     cl = new_cl(&o);
     assert_ptr_equal(cl->context, context);
     assert_ptr_equal(cl->queue[0], queue);
     check_add(cl, "-D FACTOR=3", 3);
     end_cl(cl);
 
-    o.device_id = NULL, o.queue = NULL;
+    o.device_id = NULL;
+    o.queue = NULL;
     cl = new_cl(&o);
     assert_ptr_equal(cl->device, device);
     check_add(cl, "-D FACTOR=3", 3);
@@ -364,11 +413,16 @@ static void check_status(const char *name, cl_int error, shs_status expected) {
     assert_non_null(x);
     shim_begin();
     cl = new_cl(NULL);
-    shim.only = name, shim.fail_at = 0, shim.lost = 1, shim.error = error;
+    shim.only = name;
+    shim.fail_at = 0;
+    shim.lost = 1;
+    shim.error = error;
     assert_status(run_add(cl, "-D FACTOR=1", x), expected);
     assert_string_equal(shs_cl_error_text(cl), shs__cl_error_name(error));
     assert_int_equal(shim.failed, 1);
-    shim.only = NULL, shim.fail_at = -1, shim.lost = 0;
+    shim.only = NULL;
+    shim.fail_at = -1;
+    shim.lost = 0;
     assert_ok(run_add(cl, "-D FACTOR=1", x)); /* nothing broken is kept */
     check_added(x, 1);
     end_cl(cl);
@@ -451,7 +505,10 @@ static void store_store(void *user, const char *key, const void *data, size_t si
     for (k = 0; key[k]; k++) assert_non_null(strchr("abcdefghijklmnopqrstuvwxyz0123456789-", key[k]));
     assert_in_range(i, 0, ENTRIES - 1);
     assert_in_range(k, 1, 63);
-    if (i == s->count) s->count++, strcpy(s->key[i], key);
+    if (i == s->count) {
+        s->count++;
+        strcpy(s->key[i], key);
+    }
     free(s->data[i]);
     s->data[i] = (unsigned char *)malloc(size);
     assert_non_null(s->data[i]);
@@ -578,7 +635,8 @@ static void test_what_is_kept(void **state) {
         end_cl(cl);
         store_end(s);
     }
-    free(D), free(Y);
+    free(D);
+    free(Y);
 }
 
 /* ---- tuning ------------------------------------------------------------------------------------------------------ */
@@ -677,7 +735,8 @@ static void test_tuned_coding(void **state) {
     print_message("%d measured\n", measured);
     for (run = 0; run < 3; run++) shs_codes_free(NULL, codes + run);
     store_end(s);
-    free(D), free(Y);
+    free(D);
+    free(Y);
 }
 
 /* What counts is all signals, not those of a chunk. */
@@ -706,7 +765,8 @@ static void test_tuned_by_chunks(void **state) {
     }
     end_cl(cl);
     store_end(s);
-    free(D), free(Y);
+    free(D);
+    free(Y);
 }
 
 /* ---- memory and queues ------------------------------------------------------------------------------------------- */
@@ -784,7 +844,10 @@ static void test_pinned(void **state) {
     (void)state;
     y = (shs_real *)shs_cl_host_alloc(cl, COUNT * sizeof *y);
     assert_true(x && y && x != y);
-    for (i = 0; i < COUNT; i++) x[i] = (shs_real)i, y[i] = -1;
+    for (i = 0; i < COUNT; i++) {
+        x[i] = (shs_real)i;
+        y[i] = -1;
+    }
     assert_ok(shs__cl_buffer(cl, COUNT * sizeof *x, &buffer));
     assert_ok(shs__cl_write_later(cl, 1, buffer, 0, COUNT * sizeof *x, x));
     assert_ok(shs__cl_read_later(cl, 1, buffer, 0, COUNT * sizeof *x, y));
@@ -969,16 +1032,22 @@ static void check_everything(int lost, int allocations, const shs_cl_options *op
     const int step = allocations ? 1 : every(5);
     long calls, k, tried = 0, refused = 0;
     assert_non_null(x);
-    ctx.alloc_fn = counter_alloc, ctx.free_fn = counter_free, ctx.alloc_user = &c;
+    ctx.alloc_fn = counter_alloc;
+    ctx.free_fn = counter_free;
+    ctx.alloc_user = &c;
     assert_ok(everything(&ctx, options, x));
     calls = allocations ? c.calls : shim.calls;
     assert_true(calls > 10);
-    for (k = (lost + options->profile) % step; k < calls; k += step, tried++) {
+    for (k = (lost + options->profile) % step; k < calls; k += step) {
         shs_status status;
         shim_begin();
-        c.calls = 0, c.fail_at = -1;
+        c.calls = 0;
+        c.fail_at = -1;
         if (allocations) c.fail_at = k;
-        else shim.fail_at = k, shim.lost = lost;
+        else {
+            shim.fail_at = k;
+            shim.lost = lost;
+        }
         status = everything(&ctx, options, x);
         if (shim.live != 0 || c.live != 0)
             fail_msg("failure %ld (%s) of %ld: %ld objects and %ld blocks are left", k, shim.first ? shim.first : "alloc",
@@ -988,6 +1057,7 @@ static void check_everything(int lost, int allocations, const shs_cl_options *op
             assert_true(status == SHS_OK || status == SHS_ENGINE_FAILED || status == SHS_NO_DEVICE ||
                         status == SHS_BUILD_FAILED || status == SHS_NO_MEMORY);
         refused += status != SHS_OK;
+        tried++;
     }
     assert_true(refused > tried / 4); /* failures do come through */
     shim_begin();
@@ -1043,11 +1113,20 @@ static shs_status run_errand(int errand, const shs_context *ctx, work *w) {
     shs_sink sink = SHS_ZERO;
     shs_pca_options pca = SHS_ZERO;
     shs_ica_options ica = SHS_ZERO;
-    codes.m = SIGNALS, codes.stride = SPARSITY, codes.used = w->used, codes.atoms = w->atoms, codes.coefs = w->coefs;
-    cube.pixels = w->in.pixels, cube.type = SHS_TYPE_U8, cube.samples = SAMPLES, cube.lines = LINES, cube.bands = BANDS;
+    codes.m = SIGNALS;
+    codes.stride = SPARSITY;
+    codes.used = w->used;
+    codes.atoms = w->atoms;
+    codes.coefs = w->coefs;
+    cube.pixels = w->in.pixels;
+    cube.type = SHS_TYPE_U8;
+    cube.samples = SAMPLES;
+    cube.lines = LINES;
+    cube.bands = BANDS;
     sink.pixels = w->components;
     pca.components = ica.components = COMPONENTS;
-    ica.tolerance = -1, ica.iterations = 5;
+    ica.tolerance = -1;
+    ica.iterations = 5;
     if (errand == CODE) return shs_omp(ctx, LENGTH, ATOMS, w->in.D, SIGNALS, w->in.Y, SPARSITY, &codes);
     if (errand == LEARN) return shs_ksvd(ctx, LENGTH, ATOMS, SIGNALS, w->in.Y, SPARSITY, 2, w->learnt);
     if (errand == PRINCIPAL) return shs_pca_run(ctx, &cube, &pca, &sink, NULL);
@@ -1079,13 +1158,18 @@ static void check_trouble(const trouble *t, int errand) {
     counter c = {0, -1, 0};
     shs_status status;
     shs_cl *cl;
-    ctx.alloc_fn = counter_alloc, ctx.free_fn = counter_free, ctx.alloc_user = &c;
+    ctx.alloc_fn = counter_alloc;
+    ctx.free_fn = counter_free;
+    ctx.alloc_user = &c;
     o.memory_limit = t->memory_limit;
     o.trust = 1;
     shim_begin();
     assert_ok(shs_cl_create(&ctx, &o, &cl));
     ctx.engine = shs_cl_engine(cl);
-    shim.only = t->call, shim.fail_at = t->call ? 0 : -1, shim.lost = 1, shim.error = t->error;
+    shim.only = t->call;
+    shim.fail_at = t->call ? 0 : -1;
+    shim.lost = 1;
+    shim.error = t->error;
     status = run_errand(errand, &ctx, w);
     /* Where device and host share their memory nothing need be read. */
     if (status != t->expected && (!t->call || shim.failed || status != SHS_OK))
@@ -1095,7 +1179,8 @@ static void check_trouble(const trouble *t, int errand) {
     shs_cl_destroy(cl);
     assert_int_equal(shim.live, 0);
     assert_int_equal(c.live, 0);
-    free(w), free(before);
+    free(w);
+    free(before);
 }
 
 static void test_troubles(void **state) {
@@ -1128,7 +1213,8 @@ static void test_damaged_store(void **state) {
         end_cl(cl);
     }
     store_end(s);
-    free(w), free(right);
+    free(w);
+    free(right);
 }
 
 /* ---- all together ------------------------------------------------------------------------------------------------ */

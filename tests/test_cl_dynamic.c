@@ -25,7 +25,8 @@ static void check_no_device(const char *expected) {
     int count = -1;
     assert_ok(shs_cl_list(NULL, &none, 1, &count));
     assert_int_equal(count, 0);
-    o.reason = reason, o.reason_size = sizeof reason;
+    o.reason = reason;
+    o.reason_size = sizeof reason;
     assert_status(shs_cl_create(NULL, &o, &cl), SHS_NO_DEVICE);
     assert_null(cl);
     assert_string_equal(reason, expected);

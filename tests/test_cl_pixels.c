@@ -72,8 +72,14 @@ static void dress(dressed *d, const plain_cube *p, shs_type type, shs_interleave
     if ((how & SPOILT) && !is_integer_type(type))
         for (i = 3; i < pixels; i += 17) pixel_of(&q, i)[i % (size_t)p->bands] = i & 1 ? NOT_A_NUMBER : -ENDLESS;
     d->memory = cube_of(&q, type, interleave, how & SWAPPED ? 1 : 0);
-    if (how & NODATA) d->memory.has_nodata = 1, d->memory.nodata = 7;
-    if (how & LISTED) d->memory.band_list = odd_bands, d->memory.band_count = 5;
+    if (how & NODATA) {
+        d->memory.has_nodata = 1;
+        d->memory.nodata = 7;
+    }
+    if (how & LISTED) {
+        d->memory.band_list = odd_bands;
+        d->memory.band_count = 5;
+    }
     if (how & MASKED) {
         d->mask = NEW(unsigned char, pixels);
         for (i = 0; i < pixels; i++) d->mask[i] = (unsigned char)(i % 5 ? 255 : 0);
@@ -107,7 +113,10 @@ static void check_moments(const shs_context *ctx, const shs_cube *cube, int prec
     check_near("means", (size_t)n, mean, mean_cl, bound * largest_of((size_t)n, mean));
     check_near("covariance", cells, c, c_cl, bound * largest_of(cells, c));
     shs_moments_free(NULL, &a), shs_moments_free(NULL, &b);
-    free(mean), free(c), free(mean_cl), free(c_cl);
+    free(mean);
+    free(c);
+    free(mean_cl);
+    free(c_cl);
 }
 
 /* Values of 16 bits are the CPU's, doubles not every device's. */
@@ -175,10 +184,12 @@ static void test_moments_of_bytes_are_exact(void **state) {
                 check_same_moments(&cube);
                 if (device->ways.ptx && ways[way] != SHS__CL_BYTES_DOT) assert_int_equal(device->bytes, ways[way]);
                 if (bands[i] >= 9) {
-                    cube.band_list = odd_bands, cube.band_count = 5;
+                    cube.band_list = odd_bands;
+                    cube.band_count = 5;
                     check_same_moments(&cube);
                 }
-                cube_free(&cube), free(p.x);
+                cube_free(&cube);
+                free(p.x);
             }
     device->bytes = was;
     device->ways.dot_products = had;
@@ -199,9 +210,14 @@ static void test_moments_of_far_planes(void **state) {
     if (pixels == MAP_FAILED) skip();
     for (b = 0; b < FAR_BANDS; b++)
         for (i = 0; i < FAR_PIXELS; i++) pixels[(size_t)b * apart_by + (size_t)i] = (unsigned char)(100 + (i * (b + 3)) % 90);
-    cube.pixels = pixels, cube.type = SHS_TYPE_U8;
-    cube.lines = FAR_LINES, cube.samples = FAR_SAMPLES, cube.bands = FAR_BANDS;
-    cube.sample_stride = 1, cube.line_stride = FAR_SAMPLES, cube.band_stride = (ptrdiff_t)apart_by;
+    cube.pixels = pixels;
+    cube.type = SHS_TYPE_U8;
+    cube.lines = FAR_LINES;
+    cube.samples = FAR_SAMPLES;
+    cube.bands = FAR_BANDS;
+    cube.sample_stride = 1;
+    cube.line_stride = FAR_SAMPLES;
+    cube.band_stride = (ptrdiff_t)apart_by;
     check_same_moments(&cube);
     munmap(pixels, bytes);
 #else
@@ -220,7 +236,8 @@ static void test_moments_of_many_bands(void **state) {
         shs_cube cube = cube_of(&p, SHS_TYPE_F32, i & 1 ? SHS_INTERLEAVE_BIP : SHS_INTERLEAVE_BSQ, 0);
         check_moments(&on_device, &cube, 0, BY_TYPE(2e-6, 1e-12));
         if (can_double()) check_moments(&on_device, &cube, 1, 1e-11);
-        cube_free(&cube), free(p.x);
+        cube_free(&cube);
+        free(p.x);
     }
 }
 
@@ -233,10 +250,14 @@ static void test_moments_by_groups_of_bands(void **state) {
     for (i = 0; i < (int)(sizeof bands / sizeof bands[0]); i++) {
         plain_cube p = random_values(SHS_TYPE_I16, 31, 47, bands[i], (uint64_t)i);
         shs_cube cube = cube_of(&p, SHS_TYPE_I16, SHS_INTERLEAVE_BSQ, i & 1);
-        if (bands[i] == 100) cube.band_list = list, cube.band_count = 100;
+        if (bands[i] == 100) {
+            cube.band_list = list;
+            cube.band_count = 100;
+        }
         check_moments(&on_device, &cube, 0, BY_TYPE(2e-6, 1e-12));
         if (can_double()) check_moments(&on_device, &cube, 1, 1e-11);
-        cube_free(&cube), free(p.x);
+        cube_free(&cube);
+        free(p.x);
     }
 }
 
@@ -245,7 +266,9 @@ static void products_by(shs__cl_pixels *px, const shs__cl_tiling *t, const shs_r
     size_t bytes = pixels * (size_t)t->rows * sizeof *X;
     shs__cl_totals totals;
     shs__cl_planes a;
-    a.from = 0, a.ld = pixels, a.rows = t->rows;
+    a.from = 0;
+    a.ld = pixels;
+    a.rows = t->rows;
     assert_ok_cl(shs__cl_room(px, SHS__CL_ROOM_PANEL, bytes, &a.buffer));
     assert_ok_cl(shs__cl_write(device, 0, a.buffer, 0, bytes, X));
     assert_ok_cl(shs__cl_totals_begin(px, SHS__CL_ROOM_PRODUCTS, shs__cl_tiling_values(t), &totals));
@@ -272,13 +295,18 @@ static void test_products_in_diagonals(void **state) {
         shs__cl_tiling t = shs__cl_tiling_of(device, 0, n);
         assert_int_equal(t.r, 0);
         products_by((shs__cl_pixels *)session, &t, X, pixels, in_diagonals);
-        t.r = 2, t.tiles = shs__cl_count_tiles(n, 32);
+        t.r = 2;
+        t.tiles = shs__cl_count_tiles(n, 32);
         products_by((shs__cl_pixels *)session, &t, X, pixels, tiled);
         for (i = 0; i < (size_t)(n * n); i++) assert_close(in_diagonals[i], tiled[i], BY_TYPE(3e-3, 1e-10)); /* of 3072 */
     }
     shs__cl_pixels_close(session);
     device->ways.units64 = units;
-    free(X), free(in_diagonals), free(tiled), cube_free(&cube), free(p.x);
+    free(X);
+    free(in_diagonals);
+    free(tiled);
+    cube_free(&cube);
+    free(p.x);
 }
 
 /* Double matrix units make what tiles of the same size hold, all tiles or some of them. */
@@ -308,7 +336,9 @@ static void test_products_by_units(void **state) {
             t = shs__cl_tiling_of(device, 1, n);
             assert_true(t.r > 0);
             device->ways.units64 = way ? 2 : 0;
-            a.from = 0, a.ld = pixels, a.rows = n;
+            a.from = 0;
+            a.ld = pixels;
+            a.rows = n;
             assert_ok_cl(shs__cl_room(px, SHS__CL_ROOM_PANEL, (size_t)n * pixels * sizeof *X, &a.buffer));
             assert_ok_cl(shs__cl_write(device, 0, a.buffer, 0, (size_t)n * pixels * sizeof *X, X));
             assert_ok_cl(shs__cl_totals_begin(px, SHS__CL_ROOM_PRODUCTS, shs__cl_tiling_values(&t), &totals));
@@ -320,7 +350,11 @@ static void test_products_by_units(void **state) {
     }
     device->ways.units64 = was;
     shs__cl_pixels_close(session);
-    free(X), free(by_units), free(tiled), cube_free(&cube), free(p.x);
+    free(X);
+    free(by_units);
+    free(tiled);
+    cube_free(&cube);
+    free(p.x);
 }
 
 /* Differences of neighbours have the CPU's sign: sums of ranks on devices and CPUs add up. */
@@ -344,7 +378,8 @@ static void test_noise_sums(void **state) {
     check_near("sums", 9, noise[0].sum, noise[1].sum, 1e-9);
     check_near("products", 81, noise[0].products, noise[1].products, 1e-6);
     for (k = 0; k < 2; k++) shs_moments_free(NULL, &noise[k]);
-    cube_free(&cube), free(p.x);
+    cube_free(&cube);
+    free(p.x);
 }
 
 /* Strides that are no interleave's: every second sample, lines from below. */
@@ -355,9 +390,12 @@ static void test_odd_strides(void **state) {
     odd = cube;
     odd.samples = 15;
     odd.pixels = (const int16_t *)cube.pixels + 19 * 30;
-    odd.sample_stride = 2, odd.line_stride = -30, odd.band_stride = 600;
+    odd.sample_stride = 2;
+    odd.line_stride = -30;
+    odd.band_stride = 600;
     check_moments(&on_device, &odd, 0, BY_TYPE(2e-6, 1e-12));
-    cube_free(&cube), free(p.x);
+    cube_free(&cube);
+    free(p.x);
 }
 
 /* ---- maps --------------------------------------------------------------------------------------------------------- */
@@ -375,7 +413,8 @@ static void compare_sinks(const shs_sink *a, const shs_sink *b, int lines, int s
         } else assert_close(x.x[i], y.x[i], bound);
     }
     if (off > n / 100) fail_msg("%zu of %zu integers differ", off, n);
-    free(x.x), free(y.x);
+    free(x.x);
+    free(y.x);
 }
 
 static void test_maps(void **state) {
@@ -391,7 +430,11 @@ static void test_maps(void **state) {
     for (i = 0; i < 54; i++) matrix[i] = (double)shs_random_normal(&r);
     for (i = 0; i < 9; i++) centre[i] = 100 + (double)shs_random_normal(&r);
     for (i = 0; i < 6; i++) offset[i] = 20.0 * i;
-    map.bands = 9, map.outputs = outputs, map.matrix = matrix, map.centre = centre, map.offset = offset;
+    map.bands = 9;
+    map.outputs = outputs;
+    map.matrix = matrix;
+    map.centre = centre;
+    map.offset = offset;
     for (type = 0; type < SHS_TYPE_COUNT; type++)
         for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++)
             for (rescale = 0; rescale < 2; rescale++)
@@ -403,8 +446,10 @@ static void test_maps(void **state) {
                     collector c;
                     b = new_sink((shs_type)type, (shs_interleave)interleave, lines, samples, outputs);
                     a.rescale = b.rescale = rescale;
-                    a.low = b.low = 3, a.high = b.high = 250;
-                    a.has_nodata = b.has_nodata = interleave == 1, a.nodata = b.nodata = 9;
+                    a.low = b.low = 3;
+                    a.high = b.high = 250;
+                    a.has_nodata = b.has_nodata = interleave == 1;
+                    a.nodata = b.nodata = 9;
                     dress(&d, &p, SHS_TYPE_F32, (shs_interleave)((interleave + 1) % 3), (rescale ? STREAMED : MASKED) | SPOILT);
                     s = rescale ? collecting(&b, lines, samples, outputs, &c) : b;
                     if (on_devices((shs_type)type) && (can_double() || !precise)) {
@@ -413,7 +458,8 @@ static void test_maps(void **state) {
                         compare_sinks(&a, &b, lines, samples, outputs, precise && type == SHS_TYPE_F64 ? 1e-10 : 2e-4);
                     }
                     undress(&d);
-                    sink_free(&a), sink_free(&b);
+                    sink_free(&a);
+                    sink_free(&b);
                 }
     free(p.x);
 }
@@ -438,7 +484,9 @@ static void test_pixels_of_an_item(void **state) {
     shs_random_seed(&r, 8);
     for (i = 0; i < 17 * 19; i++) matrix[i] = (double)shs_random_normal(&r);
     for (i = 0; i < 19; i++) centre[i] = 100 + (double)shs_random_normal(&r);
-    map.bands = 19, map.matrix = matrix, map.centre = centre;
+    map.bands = 19;
+    map.matrix = matrix;
+    map.centre = centre;
     for (way = 0; way < sizeof ways / sizeof *ways; way += (size_t)every(5)) {
         const int precise = can_double() && ways[way].precise, n = map.outputs = ways[way].outputs;
         shs_sink a = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, 61, 37, n),
@@ -446,14 +494,16 @@ static void test_pixels_of_an_item(void **state) {
         dressed d;
         if (ways[way].type != SHS_TYPE_F64 || can_double()) {
             dress(&d, &p, ways[way].type, ways[way].interleave, MASKED);
-            a.rescale = b.rescale = 1, a.high = b.high = 100;
+            a.rescale = b.rescale = 1;
+            a.high = b.high = 100;
             device->test.map_pixels = ways[way].pixels;
             assert_ok(shs_cube_map(NULL, &d.cube, &map, precision_of(precise), &a));
             assert_ok_cl(shs_cube_map(&on_device, &d.cube, &map, precision_of(precise), &b));
             compare_sinks(&a, &b, 61, 37, n, precise ? 1e-5 : 1e-4); /* of 100, in float */
             undress(&d);
         }
-        sink_free(&a), sink_free(&b);
+        sink_free(&a);
+        sink_free(&b);
     }
     device->test.map_pixels = 0;
     free(p.x);
@@ -483,7 +533,9 @@ static void test_maps_by_units(void **state) {
     shs_random_seed(&r, 8);
     for (i = 0; i < 113 * BANDS; i++) matrix[i] = (double)shs_random_normal(&r);
     for (i = 0; i < BANDS; i++) centre[i] = 100 + (double)shs_random_normal(&r);
-    map.bands = BANDS, map.matrix = matrix, map.centre = centre;
+    map.bands = BANDS;
+    map.matrix = matrix;
+    map.centre = centre;
     for (way = 0; way < sizeof ways / sizeof *ways; way += (size_t)every(4)) {
         const int n = map.outputs = ways[way].outputs;
         shs_sink sinks[3], lengths[2];
@@ -491,7 +543,8 @@ static void test_maps_by_units(void **state) {
         dress(&d, &p, ways[way].type, ways[way].interleave, MASKED);
         for (i = 0; i < 3; i++) {
             sinks[i] = new_sink(SHS_TYPE_F64, ways[way].out, LINES, SAMPLES, n);
-            sinks[i].rescale = 1, sinks[i].high = 100;
+            sinks[i].rescale = 1;
+            sinks[i].high = 100;
         }
         for (by = 0; by < 2; by++) {
             device->ways.units64 = by ? 2 : 0;
@@ -508,7 +561,8 @@ static void test_maps_by_units(void **state) {
         for (i = 0; i < 2; i++) sink_free(lengths + i);
     }
     device->ways.units64 = was;
-    free(matrix), free(p.x);
+    free(matrix);
+    free(p.x);
 }
 
 /* ---- principal components ----------------------------------------------------------------------------------------- */
@@ -516,7 +570,11 @@ static void test_maps_by_units(void **state) {
 static double cosine(int n, const double *a, const double *b) {
     double ab = 0, aa = 0, bb = 0;
     int i;
-    for (i = 0; i < n; i++) ab += a[i] * b[i], aa += a[i] * a[i], bb += b[i] * b[i];
+    for (i = 0; i < n; i++) {
+        ab += a[i] * b[i];
+        aa += a[i] * a[i];
+        bb += b[i] * b[i];
+    }
     return fabs(ab) / sqrt(aa * bb);
 }
 
@@ -567,9 +625,11 @@ static void test_options_of_components(void **state) {
             assert_int_equal(rank_a, rank_b);
             compare_sinks(&a, &b, 40, 33, 1, 2e-3);
         }
-        sink_free(&a), sink_free(&b);
+        sink_free(&a);
+        sink_free(&b);
     }
-    cube_free(&cube), free(p.x);
+    cube_free(&cube);
+    free(p.x);
 }
 
 /* Transform and inverse: components or sources, the pixels from them, and for components also the denoised pixels. */
@@ -600,10 +660,12 @@ static void check_ways(plain_cube p, shs_type type, shs_interleave interleave, i
     }
     for (j = 0; j < ways; j++) {
         compare_sinks(&sinks[0][j], &sinks[1][j], cube->lines, cube->samples, j ? cube->bands : outputs, bound);
-        sink_free(&sinks[0][j]), sink_free(&sinks[1][j]);
+        sink_free(&sinks[0][j]);
+        sink_free(&sinks[1][j]);
     }
     shs_pca_free(NULL, &pca), shs_ica_free(NULL, &ica);
-    cube_free(cube), free(p.x);
+    cube_free(cube);
+    free(p.x);
 }
 
 static void test_ways_of_components(void **state) {
@@ -635,8 +697,10 @@ static void test_mnf_and_rx(void **state) {
         compare_sinks(&a, &b, 40, 33, 1, 1e-3);
     } else assert_status(shs_rx(&on_device, &cube, NULL, &b, NULL), SHS_UNSUPPORTED);
     device->test.map_pixels = 0;
-    sink_free(&a), sink_free(&b);
-    cube_free(&cube), free(p.x);
+    sink_free(&a);
+    sink_free(&b);
+    cube_free(&cube);
+    free(p.x);
 }
 
 /* Fit and transform in one call, the components of a real cube. */
@@ -650,10 +714,14 @@ static void test_pca_run(void **state) {
     o.components = 4;
     assert_ok(shs_pca_run(NULL, &cube, &o, &a, NULL));
     assert_ok_cl(shs_pca_run(&on_device, &cube, &o, &b, NULL));
-    x = sink_values(&a, cube.lines, cube.samples, 4), y = sink_values(&b, cube.lines, cube.samples, 4);
+    x = sink_values(&a, cube.lines, cube.samples, 4);
+    y = sink_values(&b, cube.lines, cube.samples, 4);
     check_near("components", values_of(&x), x.x, y.x, 1e-4 * largest_of(values_of(&x), x.x));
-    free(x.x), free(y.x);
-    sink_free(&a), sink_free(&b), cube_free(&cube);
+    free(x.x);
+    free(y.x);
+    sink_free(&a);
+    sink_free(&b);
+    cube_free(&cube);
 }
 
 /* ---- independent components --------------------------------------------------------------------------------------- */
@@ -665,9 +733,12 @@ static void check_ica(const shs_context *ctx, const shs_cube *cube, const shs_ic
     shs_moments mo;
     assert_ok(shs_ica_fit(NULL, cube, o, &a));
     assert_ok_cl(shs_ica_fit(ctx, cube, o, &b));
-    m = a.components, n = a.bands;
+    m = a.components;
+    n = a.bands;
     assert_int_equal(b.components, m);
-    covariance = NEW(double, n * n), ca = NEW(double, n), cb = NEW(double, n);
+    covariance = NEW(double, n * n);
+    ca = NEW(double, n);
+    cb = NEW(double, n);
     assert_ok(shs_moments_create(NULL, n, &mo));
     assert_ok(shs_moments_update(NULL, cube, 1, &mo));
     assert_ok(shs_moments_finish(&mo, SHS_DIVISOR_N, ca, covariance, n));
@@ -688,7 +759,9 @@ static void check_ica(const shs_context *ctx, const shs_cube *cube, const shs_ic
         assert_close(a.component[i].kurtosis, b.component[i].kurtosis, 1e-3 * (1 + fabs(a.component[i].kurtosis)));
     }
     shs_moments_free(NULL, &mo);
-    free(covariance), free(ca), free(cb);
+    free(covariance);
+    free(ca);
+    free(cb);
     shs_ica_free(NULL, &a), shs_ica_free(NULL, &b);
 }
 
@@ -702,7 +775,9 @@ static void test_ica(void **state) {
                 shs_ica_options o = SHS_ZERO;
                 dressed d;
                 dress(&d, &p, SHS_TYPE_F32, (shs_interleave)(contrast % 3), approach ? MASKED : STREAMED | SPOILT);
-                o.components = 4, o.contrast = (shs_contrast)contrast, o.approach = (shs_ica_approach)approach;
+                o.components = 4;
+                o.contrast = (shs_contrast)contrast;
+                o.approach = (shs_ica_approach)approach;
                 o.route = (shs_ica_route)route;
                 check_ica(&on_device, &d.cube, &o);
                 undress(&d);
@@ -719,22 +794,31 @@ static void test_options_of_sources(void **state) {
     int i;
     (void)state;
     memset(o, 0, sizeof o);
-    o[0].order = SHS_ORDER_NEGENTROPY, o[1].order = SHS_ORDER_EXTRACTION;
-    o[2].iterations = 30, o[2].tolerance = -1;
-    o[3].plain_steps = 1, o[3].restarts = -1, o[3].contrast = SHS_CONTRAST_TANH;
-    o[4].random_start = 1, o[4].seed = 5, o[4].restarts = 2;
+    o[0].order = SHS_ORDER_NEGENTROPY;
+    o[1].order = SHS_ORDER_EXTRACTION;
+    o[2].iterations = 30;
+    o[2].tolerance = -1;
+    o[3].plain_steps = 1;
+    o[3].restarts = -1;
+    o[3].contrast = SHS_CONTRAST_TANH;
+    o[4].random_start = 1;
+    o[4].seed = 5;
+    o[4].restarts = 2;
     o[5].start = start;
-    o[6].divisor = SHS_DIVISOR_N_LESS_1, o[6].contrast = SHS_CONTRAST_GAUSS;
+    o[6].divisor = SHS_DIVISOR_N_LESS_1;
+    o[6].contrast = SHS_CONTRAST_GAUSS;
     o[7].precise = SHS_PRECISION_ALWAYS;
     o[8].eigenvalue_at_least = 1e-2;
-    o[9].tolerance = 1e-5, o[9].approach = SHS_APPROACH_SYMMETRIC;
+    o[9].tolerance = 1e-5;
+    o[9].approach = SHS_APPROACH_SYMMETRIC;
     for (i = 0; i < 10; i++) {
         device->test.map_pixels = 1 << i % 3; /* whitening */
         if (i != 8) o[i].components = 4;
         if (can_double() || o[i].precise != SHS_PRECISION_ALWAYS) check_ica(&on_device, &cube, o + i);
     }
     device->test.map_pixels = 0;
-    cube_free(&cube), free(p.x);
+    cube_free(&cube);
+    free(p.x);
 }
 
 static void test_ways_of_sources(void **state) {
@@ -777,21 +861,33 @@ static int check_sweep(shs_cl *cl, const shs_context *ctx, int lines, int sample
     void *session;
     shs_real *w = new_normal((size_t)(m * c), 5);
     for (q = 0; q < values_of(&p); q++) p.x[q] = (double)(float)(p.x[q] / 100); /* of about 1 */
-    for (i = 0; i < m * c; i++) w[i] = (shs_real)((double)w[i] / sqrt(m)), W[i] = (shs_wide)w[i];
+    for (i = 0; i < m * c; i++) {
+        w[i] = (shs_real)((double)w[i] / sqrt(m));
+        W[i] = (shs_wide)w[i];
+    }
     for (a = 0; a < m; a++) identity[a * m + a] = 1;
     dress(&it, &p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, how);
-    map.bands = map.outputs = m, map.matrix = identity;
+    map.bands = map.outputs = m;
+    map.matrix = identity;
     for (q = 0; q < pixels; q++) {
         const float *z = (const float *)it.memory.pixels + q * (size_t)m;
-        for (present = !it.mask || it.mask[q], a = 0; a < m; a++)
+        present = !it.mask || it.mask[q];
+        for (a = 0; a < m; a++)
             if (!isfinite(z[a]) || (it.memory.has_nodata && z[a] == 7)) present = 0;
-        right[0] += present, size[0] = 0;
+        right[0] += present;
+        size[0] = 0;
         for (d = 0; d < c && present; d++) {
             double y = 0, g, slope;
             for (a = 0; a < m; a++) y += (double)W[d * m + a] * (double)z[a];
             g = sweep_value(contrast, y, &slope);
-            right[1 + d] += slope, size[1 + d] += fabs(slope);
-            if (rating) right[1 + c + d] += slope, right[1 + d] += g - slope, size[1 + c + d] += slope, size[1 + d] += g;
+            right[1 + d] += slope;
+            size[1 + d] += fabs(slope);
+            if (rating) {
+                right[1 + c + d] += slope;
+                right[1 + d] += g - slope;
+                size[1 + c + d] += slope;
+                size[1 + d] += g;
+            }
             for (a = 0; a < m && !rating; a++) {
                 right[1 + c + d * m + a] += g * (double)z[a];
                 size[1 + c + d * m + a] += fabs(g * (double)z[a]);
@@ -813,7 +909,14 @@ static int check_sweep(shs_cl *cl, const shs_context *ctx, int lines, int sample
     kept = ((const shs__cl_pixels *)session)->z_kept;
     shs__cl_pixels_close(session);
     undress(&it);
-    free(identity), free(W), free(sums), free(again), free(right), free(size), free(w), free(p.x);
+    free(identity);
+    free(W);
+    free(sums);
+    free(again);
+    free(right);
+    free(size);
+    free(w);
+    free(p.x);
     return kept;
 }
 
@@ -863,12 +966,16 @@ static void test_without_and_groups(void **state) {
         shs_cl *cl;
         o.platform = getenv("SHS_CL_PLATFORM");
         o.trust = shim_trust();
-        o.without = i % 8, o.group_items = groups[i < 8 ? i % 3 : i - 7];
+        o.without = i % 8;
+        o.group_items = groups[i < 8 ? i % 3 : i - 7];
         o.memory_limit = i & 1 ? 3000000 : 0; /* slices that take turns */
         assert_ok(shs_cl_create(NULL, &o, &cl));
-        cl->about.unified = 0, ctx.engine = shs_cl_engine(cl);
+        cl->about.unified = 0;
+        ctx.engine = shs_cl_engine(cl);
         dress(&d, &p, SHS_TYPE_F32, (shs_interleave)(i % 3), i & 2 ? MASKED : 0);
-        ica.components = 4, ica.contrast = (shs_contrast)(i % 3), ica.approach = (shs_ica_approach)(i / 2 % 2);
+        ica.components = 4;
+        ica.contrast = (shs_contrast)(i % 3);
+        ica.approach = (shs_ica_approach)(i / 2 % 2);
         ica.route = SHS_ROUTE_SWEEP;
         check_moments(&ctx, &d.cube, 0, BY_TYPE(2e-6, 1e-12));
         if (can_double()) check_moments(&ctx, &d.cube, 1, 1e-11);
@@ -880,7 +987,8 @@ static void test_without_and_groups(void **state) {
         cube_free(&bytes);
         shs_cl_destroy(cl);
     }
-    free(p.x), free(wide.x);
+    free(p.x);
+    free(wide.x);
 }
 
 /* ---- short runs --------------------------------------------------------------------------------------------------- */
@@ -903,8 +1011,11 @@ static shs_status run_ica(const shs_context *ctx, const shs_cube *cube, const sh
 static shs_status run_sweeps(const shs_context *ctx, const shs_cube *cube, const shs_sink *sink) {
     shs_ica_options o = SHS_ZERO;
     o.components = SHORT_OUTPUTS;
-    o.contrast = SHS_CONTRAST_TANH, o.approach = SHS_APPROACH_SYMMETRIC;
-    o.iterations = 4, o.restarts = -1, o.tolerance = -1;
+    o.contrast = SHS_CONTRAST_TANH;
+    o.approach = SHS_APPROACH_SYMMETRIC;
+    o.iterations = 4;
+    o.restarts = -1;
+    o.tolerance = -1;
     return shs_ica_run(ctx, cube, &o, sink, NULL);
 }
 
@@ -924,7 +1035,9 @@ static void check_sources_alone(const shs_context *ctx, const shs_cube *cube) {
     for (contrast = 0; contrast < 3; contrast++)
         for (route = contrast ? 0 : 1; route < (contrast ? 1 : 3); route++) {
             shs_ica_options o = SHS_ZERO;
-            o.components = SHORT_OUTPUTS, o.contrast = (shs_contrast)contrast, o.route = (shs_ica_route)route;
+            o.components = SHORT_OUTPUTS;
+            o.contrast = (shs_contrast)contrast;
+            o.route = (shs_ica_route)route;
             check_ica(ctx, cube, &o);
         }
 }
@@ -936,7 +1049,8 @@ static void test_little_memory(void **state) {
     shs_ica_options o = SHS_ZERO;
     int interleave;
     (void)state;
-    o.components = 4, o.contrast = SHS_CONTRAST_TANH;
+    o.components = 4;
+    o.contrast = SHS_CONTRAST_TANH;
     for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++) {
         shs_cube cube = cube_of(&p, SHS_TYPE_F32, (shs_interleave)interleave, 0);
         shs_context ctx;
@@ -995,8 +1109,12 @@ static void check_short_type(const shs_context *ctx, shs_type type, shs_status e
     assert_ok(run_pca(NULL, &floats, &c));
     assert_status(run_pca(ctx, &floats, &d), expected);
     if (expected == SHS_OK) compare_sinks(&c, &d, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS, 0.5);
-    sink_free(&a), sink_free(&b), sink_free(&c), sink_free(&d);
-    cube_free(&cube), cube_free(&floats);
+    sink_free(&a);
+    sink_free(&b);
+    sink_free(&c);
+    sink_free(&d);
+    cube_free(&cube);
+    cube_free(&floats);
     free(p.x);
 }
 
@@ -1027,7 +1145,8 @@ static void test_without_doubles(void **state) {
     shs_pca_options precise = SHS_ZERO;
     int fallback, type;
     (void)state;
-    precise.components = SHORT_OUTPUTS, precise.precise = SHS_PRECISION_ALWAYS;
+    precise.components = SHORT_OUTPUTS;
+    precise.precise = SHS_PRECISION_ALWAYS;
     if (sizeof(shs_real) == 8) skip();
     for (fallback = 0; fallback < 2; fallback++) {
         shs_cl_options options = SHS_ZERO;
@@ -1035,7 +1154,8 @@ static void test_without_doubles(void **state) {
         shs_context ctx = SHS_ZERO;
         shs_cl *cl;
         options.platform = getenv("SHS_CL_PLATFORM");
-        options.fallback = fallback, options.single_only = 1;
+        options.fallback = fallback;
+        options.single_only = 1;
         options.trust = shim_trust();
         assert_ok(shs_cl_create(NULL, &options, &cl));
         if (apart) cl->about.unified = 0;
@@ -1058,7 +1178,10 @@ static void test_without_doubles(void **state) {
             assert_status(run_rx(&ctx, &cube, &b), refused);
             assert_status(run_mnf(&ctx, &cube, &b), refused);
             if (fits || fallback) check_sources_alone(&ctx, &cube);
-            sink_free(&a), sink_free(&b), sink_free(&c), cube_free(&cube);
+            sink_free(&a);
+            sink_free(&b);
+            sink_free(&c);
+            cube_free(&cube);
         }
         assert_true(cl->in_use == 0);
         shs_cl_destroy(cl);
@@ -1087,7 +1210,10 @@ static void test_integers_without_doubles(void **state) {
     options.single_only = 1;
     assert_ok(shs_cl_create(NULL, &options, &cl));
     ctx.engine = shs_cl_engine(cl);
-    map.bands = WHOLE_BANDS, map.outputs = 2, map.matrix = matrix, map.centre = centre;
+    map.bands = WHOLE_BANDS;
+    map.outputs = 2;
+    map.matrix = matrix;
+    map.centre = centre;
     for (t = 0; t < sizeof bases / sizeof *bases; t++)
         for (layout = 0; layout < SHS_INTERLEAVE_COUNT; layout++) {
             shs_cube cube = SHS_ZERO;
@@ -1095,8 +1221,12 @@ static void test_integers_without_doubles(void **state) {
             right = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, WHOLE_LINES, WHOLE_SAMPLES, 2);
             for (i = 0; i < WHOLE; i++) values[i] = (uint32_t)(int64_t)(bases[t] + (double)(i * 7919 % 1009));
             for (i = 0; i < WHOLE_BANDS; i++) centre[i] = bases[t] + 500.25;
-            cube.pixels = values, cube.type = types[t], cube.interleave = (shs_interleave)layout;
-            cube.lines = WHOLE_LINES, cube.samples = WHOLE_SAMPLES, cube.bands = WHOLE_BANDS;
+            cube.pixels = values;
+            cube.type = types[t];
+            cube.interleave = (shs_interleave)layout;
+            cube.lines = WHOLE_LINES;
+            cube.samples = WHOLE_SAMPLES;
+            cube.bands = WHOLE_BANDS;
             cube.has_nodata = layout != 1;
             cube.nodata = bases[t] + (layout == 0 ? 1 : 0.5); /* no whole number: nothing is missing */
             for (on = 0; on < 2; on++) {
@@ -1111,7 +1241,8 @@ static void test_integers_without_doubles(void **state) {
             assert_ok(shs_cube_map(NULL, &cube, &map, SHS_PRECISION_AUTO, &right));
             assert_ok(shs_cube_map(&ctx, &cube, &map, SHS_PRECISION_AUTO, &sink));
             compare_sinks(&right, &sink, WHOLE_LINES, WHOLE_SAMPLES, 2, 1e-2);
-            sink_free(&sink), sink_free(&right);
+            sink_free(&sink);
+            sink_free(&right);
         }
     shs_cl_destroy(cl);
     free(values);
@@ -1132,7 +1263,8 @@ static void test_nothing_is_copied(void **state) {
         assert_ok_cl(shs_pca_run(&on_device, &cube, &o, &sink, NULL));
         if (device->about.unified) assert_true(shim.uploaded < in / 8 && shim.downloaded < out / 8);
         else assert_true(shim.uploaded >= in && shim.downloaded >= out);
-        sink_free(&sink), cube_free(&cube);
+        sink_free(&sink);
+        cube_free(&cube);
     }
     free(p.x);
 }
@@ -1153,7 +1285,10 @@ static void test_what_cannot_be_shared(void **state) {
     b.pixels = (void *)(uintptr_t)cube.pixels;
     assert_ok_cl(shs_pca_run(&on_device, &cube, &o, &b, NULL));
     compare_sinks(&a, &b, 20, 21, 6, 5e-3);
-    free(moved), sink_free(&a), cube_free(&cube), free(p.x);
+    free(moved);
+    sink_free(&a);
+    cube_free(&cube);
+    free(p.x);
 }
 
 static shs_moments moments_there(const shs_cube *cube) {
@@ -1171,11 +1306,16 @@ static void test_same_bits_again(void **state) {
     assert_memory_equal(once.sum, again.sum, 20 * sizeof(double));
     assert_memory_equal(once.products, again.products, 400 * sizeof(double));
     shs_moments_free(NULL, &once), shs_moments_free(NULL, &again);
-    cube_free(&cube), free(p.x);
+    cube_free(&cube);
+    free(p.x);
 }
 
 static int stop_at_once(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
-    (void)user, (void)phase, (void)step, (void)steps, (void)error;
+    (void)user;
+    (void)phase;
+    (void)step;
+    (void)steps;
+    (void)error;
     return 1;
 }
 
@@ -1200,7 +1340,9 @@ static void test_failures_of_streams(void **state) {
     ctx.progress_fn = stop_at_once;
     assert_status(shs_pca_fit(&ctx, &memory, &o, &pca), SHS_CANCELLED);
     assert_true(device->in_use == 0);
-    sink_free(&into), cube_free(&memory), free(p.x);
+    sink_free(&into);
+    cube_free(&memory);
+    free(p.x);
 }
 
 /* ---- every call fails once ---------------------------------------------------------------------------------------- */
@@ -1288,13 +1430,16 @@ static void outing_check(const outing *o) {
     for (i = 0; i < values_of(&x); i++)
         if (x.x[i] == x.x[i] && fabs(x.x[i]) > most) most = fabs(x.x[i]);
     check_near(o->what->name, values_of(&x), x.x, y.x, 2e-3 * most);
-    free(x.x), free(y.x);
+    free(x.x);
+    free(y.x);
 }
 
 static void outing_end(outing *o) {
     assert_memory_equal(o->before, o->d.memory.pixels, outing_bytes(o));
     undress(&o->d);
-    sink_free(&o->whole), sink_free(&o->into), free(o->before);
+    sink_free(&o->whole);
+    sink_free(&o->into);
+    free(o->before);
     assert_int_equal(o->memory.outstanding, 0);
 }
 
@@ -1320,7 +1465,10 @@ static void test_short_runs(void **state) {
                  bytes = cube_of(&q, SHS_TYPE_U8, (shs_interleave)(i + 1), 0);
         check_moments(&on_device, &cube, 0, BY_TYPE(2e-6, 1e-12));
         check_same_moments(&bytes);
-        cube_free(&cube), cube_free(&bytes), free(p.x), free(q.x);
+        cube_free(&cube);
+        cube_free(&bytes);
+        free(p.x);
+        free(q.x);
     }
     device->bytes = was;
 }
@@ -1336,16 +1484,23 @@ static void check_calls(const errand *what, int lost, int fallback, int single) 
     cl = outing_device(&o, fallback, single);
     assert_ok(outing_run(&o));
     shs_cl_trim(cl);
-    live = shim.live, blocks = o.memory.outstanding, shim.calls = 0;
+    live = shim.live;
+    blocks = o.memory.outstanding;
+    shim.calls = 0;
     assert_ok(outing_run(&o));
     outing_check(&o);
     calls = shim.calls;
-    for (k = (what - errands) % every(11); k < calls; k += every(11), tried++) {
+    for (k = (what - errands) % every(11); k < calls; k += every(11)) {
         shs_status status;
-        shim.calls = 0, shim.failed = 0, shim.fail_at = k, shim.lost = lost;
+        shim.calls = 0;
+        shim.failed = 0;
+        shim.fail_at = k;
+        shim.lost = lost;
         status = outing_run(&o);
-        shim.fail_at = -1, shim.lost = 0;
-        clFinish(cl->queue[0]), clFinish(cl->queue[1]); /* the driver is well, and writes to the sink */
+        shim.fail_at = -1;
+        shim.lost = 0;
+        clFinish(cl->queue[0]); /* the driver is well, and writes to the sink */
+        clFinish(cl->queue[1]);
         shs_cl_trim(cl);
         if (shim.live != live || o.memory.outstanding != blocks)
             fail_msg("%s: failure %ld (%s) of %ld: %ld objects and %d blocks are left", what->name, k, shim.first, calls,
@@ -1355,6 +1510,7 @@ static void check_calls(const errand *what, int lost, int fallback, int single) 
             fail_msg("%s: failure %ld (%s): %s", what->name, k, shim.first, shs_status_name(status));
         refused += status != SHS_OK;
         assert_int_equal(cl->in_use, 0);
+        tried++;
     }
     assert_true(refused > (single ? 0 : tried / 2));
     assert_ok(outing_run(&o));
@@ -1445,7 +1601,8 @@ static void check_builds(const errand *what, const char *name) {
     for (k = (what - errands) % every(7); k < calls; k += every(7)) {
         shs_cl *cl = outing_device(&o, 0, 0);
         shs_status status;
-        shim.calls = 0, shim.fail_at = k;
+        shim.calls = 0;
+        shim.fail_at = k;
         status = outing_run(&o);
         shim.fail_at = -1;
         if (status == SHS_OK && cl->ways.ptx) outing_check(&o); /* a program without such instructions stood in */

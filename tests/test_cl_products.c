@@ -9,11 +9,13 @@ static shs_context on_device;
 static int kept; /* blocks of the device's own memory */
 
 static void *count_alloc(void *user, size_t size) {
-    (void)user, kept++;
+    (void)user;
+    kept++;
     return malloc(size);
 }
 static void count_free(void *user, void *block) {
-    (void)user, kept--;
+    (void)user;
+    kept--;
     free(block);
 }
 
@@ -28,9 +30,13 @@ static void close_device(void) {
 static void open_device(shs_cl_syrk way, size_t memory_limit, int fallback) {
     shs_cl_options o = SHS_ZERO;
     shs_context ctx = SHS_ZERO;
-    ctx.alloc_fn = count_alloc, ctx.free_fn = count_free;
+    ctx.alloc_fn = count_alloc;
+    ctx.free_fn = count_free;
     shim_begin();
-    o.platform = getenv("SHS_CL_PLATFORM"), o.syrk = way, o.memory_limit = memory_limit, o.fallback = fallback;
+    o.platform = getenv("SHS_CL_PLATFORM");
+    o.syrk = way;
+    o.memory_limit = memory_limit;
+    o.fallback = fallback;
     o.trust = shim_trust();
     if (shs_cl_create(&ctx, &o, &device) != SHS_OK) {
         print_message("skipped: there is no OpenCL device\n");
@@ -81,20 +87,29 @@ static void make_naive(const product *p, shs_real alpha, const shs_real *A, cons
 static void prepare(product *p) {
     size_t a, b, c, i;
     shs_real *abs_A, *abs_B;
-    if (p->symmetric) p->m = p->n, p->transb = p->transa == SHS_TRANS_NO ? SHS_TRANS_YES : SHS_TRANS_NO;
+    if (p->symmetric) {
+        p->m = p->n;
+        p->transb = p->transa == SHS_TRANS_NO ? SHS_TRANS_YES : SHS_TRANS_NO;
+    }
     p->lda = (p->transa == SHS_TRANS_YES ? p->k : p->m) + p->gap;
     p->ldb = (p->transb == SHS_TRANS_YES ? p->n : p->k) + p->gap;
     p->ldc = p->m + p->gap;
     a = (size_t)(p->lda * (p->transa == SHS_TRANS_YES ? p->m : p->k));
     b = (size_t)(p->ldb * (p->transb == SHS_TRANS_YES ? p->k : p->n));
     c = (size_t)(p->ldc * p->n);
-    p->A = new_normal(a, 1), p->B = new_normal(b, 2), p->C = new_normal(c, 3);
+    p->A = new_normal(a, 1);
+    p->B = new_normal(b, 2);
+    p->C = new_normal(c, 3);
     for (i = 0; p->beta == 0 && i < c; i++) p->C[i] = (shs_real)NOT_A_NUMBER; /* nobody reads it */
-    p->before = copy_of(p->C, c), p->want = copy_of(p->C, c), p->scale = magnitudes(p->C, c);
-    abs_A = magnitudes(p->A, a), abs_B = magnitudes(p->B, b);
+    p->before = copy_of(p->C, c);
+    p->want = copy_of(p->C, c);
+    p->scale = magnitudes(p->C, c);
+    abs_A = magnitudes(p->A, a);
+    abs_B = magnitudes(p->B, b);
     make_naive(p, p->alpha, p->A, p->B, p->beta, p->want);
     make_naive(p, p->alpha < 0 ? -p->alpha : p->alpha, abs_A, abs_B, p->beta < 0 ? -p->beta : p->beta, p->scale);
-    free(abs_A), free(abs_B);
+    free(abs_A);
+    free(abs_B);
 }
 
 static void clear(product *p) { free(p->A), free(p->B), free(p->C), free(p->before), free(p->want), free(p->scale); }
@@ -124,15 +139,21 @@ static void check_product(product p) {
 
 static product of_gemm(int m, int n, int k, int form) {
     product p = SHS_ZERO;
-    p.m = m, p.n = n, p.k = k;
-    p.transa = (shs_trans)(form & 1), p.transb = (shs_trans)(form >> 1 & 1), p.gap = form >> 2 & 3;
-    p.alpha = (shs_real)(form % 3 ? 1.5 : -1), p.beta = (shs_real)(form % 5 == 1 ? 0.5 : form % 5 == 3 ? -1 : 0);
+    p.m = m;
+    p.n = n;
+    p.k = k;
+    p.transa = (shs_trans)(form & 1);
+    p.transb = (shs_trans)(form >> 1 & 1);
+    p.gap = form >> 2 & 3;
+    p.alpha = (shs_real)(form % 3 ? 1.5 : -1);
+    p.beta = (shs_real)(form % 5 == 1 ? 0.5 : form % 5 == 3 ? -1 : 0);
     return p;
 }
 
 static product of_syrk(int n, int k, int form) {
     product p = of_gemm(n, n, k, form);
-    p.symmetric = 1, p.uplo = (shs_uplo)(form >> 1 & 1);
+    p.symmetric = 1;
+    p.uplo = (shs_uplo)(form >> 1 & 1);
     return p;
 }
 
@@ -146,8 +167,10 @@ static void test_gemm(void **state) {
     (void)state;
     open_device(SHS_CL_SYRK_AUTO, 0, 0);
     for (i = 0; i < SIZES; i++)
-        for (j = 0; j < SIZES; j += 3, form++)
+        for (j = 0; j < SIZES; j += 3) {
             check_product(of_gemm(sizes[i], sizes[(i + j) % SIZES], sizes[(2 * i + j + 1) % SIZES], form));
+            form++;
+        }
     for (form = 0; form < 16; form++) check_product(of_gemm(40, 30, 20, form));
     for (form = 0; form < 4; form++) check_product(of_gemm(19, 7, 3001, form));
     close_device();
@@ -172,7 +195,10 @@ static void test_syrk(void **state) {
     for (way = SHS_CL_SYRK_AUTO; way <= SHS_CL_SYRK_UNITS; way++) {
         open_device((shs_cl_syrk)way, 0, 0);
         if (!way || shs__cl_can_syrk(device, (shs_cl_syrk)way)) {
-            for (i = form = 0; i < SIZES; i += every(2), form++) check_product(of_syrk(sizes[i], sizes[(5 * i + 3) % SIZES], form));
+            for (i = form = 0; i < SIZES; i += every(2)) {
+                check_product(of_syrk(sizes[i], sizes[(5 * i + 3) % SIZES], form));
+                form++;
+            }
             for (form = 0; form < 16; form++) check_product(of_syrk(70, 45, form));
             for (form = 0; form < 4; form++) check_product(of_syrk(35, 3001, form));
         }
@@ -214,7 +240,8 @@ static void test_same_bits_again(void **state) {
     int i;
     (void)state;
     open_device(SHS_CL_SYRK_AUTO, 0, 0);
-    prepare(&p), prepare(&q);
+    prepare(&p);
+    prepare(&q);
     assert_ok_cl(make(&on_device, &p));
     first = copy_of(p.C, 50 * 50);
     for (i = 0; i < 3; i++) {
@@ -222,7 +249,9 @@ static void test_same_bits_again(void **state) {
         assert_ok_cl(make(&on_device, &p));
         assert_memory_equal(p.C, first, 50 * 50 * sizeof *first);
     }
-    clear(&p), clear(&q), free(first);
+    clear(&p);
+    clear(&q);
+    free(first);
     close_device();
 }
 
@@ -263,7 +292,10 @@ static void test_units_do_not_build(void **state) {
         open_device(SHS_CL_SYRK_AUTO, 0, 0);
         units = shs__cl_can_syrk(device, SHS_CL_SYRK_UNITS);
         device->ways.units64 = units ? left + 1 : 0;
-        shim.only = "clBuildProgram", shim.error = CL_BUILD_PROGRAM_FAILURE, shim.calls = 0, shim.fail_at = 0;
+        shim.only = "clBuildProgram";
+        shim.error = CL_BUILD_PROGRAM_FAILURE;
+        shim.calls = 0;
+        shim.fail_at = 0;
         if (units) {
             assert_ok_cl(make(&on_device, &p));
             check(&p);
@@ -282,7 +314,9 @@ static void check_failures(product p, int lost) {
     open_device(SHS_CL_SYRK_AUTO, 512 << 10, 0);
     assert_ok_cl(make(&on_device, &p));
     shs_cl_trim(device);
-    live = shim.live, blocks = kept, shim.calls = 0;
+    live = shim.live;
+    blocks = kept;
+    shim.calls = 0;
     memcpy(p.C, p.before, (size_t)(p.ldc * p.n) * sizeof *p.C);
     assert_ok_cl(make(&on_device, &p));
     calls = shim.calls;
@@ -290,10 +324,15 @@ static void check_failures(product p, int lost) {
     for (k = 0; k < calls; k++) {
         shs_status status;
         memcpy(p.C, p.before, (size_t)(p.ldc * p.n) * sizeof *p.C);
-        shim.calls = 0, shim.failed = 0, shim.fail_at = k, shim.lost = lost;
+        shim.calls = 0;
+        shim.failed = 0;
+        shim.fail_at = k;
+        shim.lost = lost;
         status = make(&on_device, &p);
-        shim.fail_at = -1, shim.lost = 0;
-        clFinish(device->queue[0]), clFinish(device->queue[1]);
+        shim.fail_at = -1;
+        shim.lost = 0;
+        clFinish(device->queue[0]);
+        clFinish(device->queue[1]);
         shs_cl_trim(device);
         if (shim.live != live || kept != blocks || device->in_use)
             fail_msg("call %ld of %ld (%s): %ld objects, %d blocks, %zu bytes are left", k, calls, shim.first, shim.live - live,

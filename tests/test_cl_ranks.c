@@ -66,7 +66,9 @@ static lesson *new_lesson(const double *shares, const shs_real *Y, int codes_onl
     lesson *l = NEW(lesson, 1);
     int r;
     memset(l, 0, sizeof *l);
-    l->shares = shares, l->Y = Y, l->codes_only = codes_only;
+    l->shares = shares;
+    l->Y = Y;
+    l->codes_only = codes_only;
     for (r = 0; r <= DEVICES_MOST; r++) assert_ok(shs_dictionary_random(P, N, l->D[r], P, 4));
     assert_ok(shs_codes_create(NULL, M, S, &l->codes));
     return l;
@@ -83,7 +85,10 @@ static shs_status learn(const shs_context *ctx, void *arg) {
     shs_real *D = l->D[ctx->rank];
     size_t first, m = ranks_range(ctx, l->shares, M, &first);
     shs_codes mine = ranks_codes(&l->codes, first, m);
-    o.coding.sparsity = S, o.iterations = 2, o.parallel_atoms = 8, o.start = SHS_START_GIVEN;
+    o.coding.sparsity = S;
+    o.iterations = 2;
+    o.parallel_atoms = 8;
+    o.start = SHS_START_GIVEN;
     if (l->codes_only) l->statuses[ctx->rank] = shs_omp_ex(ctx, P, N, D, P, m, l->Y + first * P, P, &o.coding, &mine, NULL, NULL);
     else l->statuses[ctx->rank] = shs_ksvd_ex(ctx, P, N, m, l->Y + first * P, P, &o, D, P, &mine, NULL);
     return l->statuses[ctx->rank];
@@ -122,7 +127,9 @@ static void test_signals(void **state) {
                 assert_memory_equal(here->codes.coefs, there->codes.coefs, M * S * sizeof(shs_real));
                 for (i = 0; i < P * N; i++) assert_close(here->D[0][i], cpu->D[0][i], BY_TYPE(2e-3, 1e-7));
                 assert_memory_equal(here->codes.used, cpu->codes.used, M * sizeof(int));
-                free_lesson(here), free_lesson(there), free_lesson(cpu);
+                free_lesson(here);
+                free_lesson(there);
+                free_lesson(cpu);
             }
     free(Y);
 }
@@ -144,8 +151,11 @@ static shs_status analyse(const shs_context *ctx, void *arg) {
     ranks_lines mine;
     shs_status status;
     pca.components = ica.components = OUTPUTS;
-    ica.contrast = SHS_CONTRAST_TANH, ica.approach = SHS_APPROACH_SYMMETRIC, ica.order = SHS_ORDER_EXTRACTION;
-    ica.iterations = 3, ica.tolerance = -1;
+    ica.contrast = SHS_CONTRAST_TANH;
+    ica.approach = SHS_APPROACH_SYMMETRIC;
+    ica.order = SHS_ORDER_EXTRACTION;
+    ica.iterations = 3;
+    ica.tolerance = -1;
     ranks_lines_begin(ctx, s->shares, &s->cube, &s->sink, OUTPUTS, &mine);
     if (s->which == 0) status = shs_pca_run(ctx, &mine.cube, &pca, &mine.sink, NULL);
     else if (s->which == 1) status = shs_mnf_run(ctx, &mine.cube, &pca, &mine.sink, NULL);

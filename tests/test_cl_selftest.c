@@ -108,7 +108,8 @@ static shs_status task_online(const shs_context *ctx, int how, result *r) {
     shs_status status;
     (void)how;
     draw_signals(D, Y);
-    signals.m = M, signals.Y = Y;
+    signals.m = M;
+    signals.Y = Y;
     o.coding.sparsity = 3;
     o.batch = 40;
     o.replace = SHS_REPLACE_LEAVE;
@@ -191,7 +192,9 @@ static shs_cube draw_cube(int how) {
     cube.pixels = how ? (const void *)bytes_of_cube : (const void *)floats_of_cube;
     cube.type = how ? SHS_TYPE_U8 : SHS_TYPE_F32;
     cube.interleave = SHS_INTERLEAVE_BIP;
-    cube.lines = LINES, cube.samples = SAMPLES, cube.bands = BANDS;
+    cube.lines = LINES;
+    cube.samples = SAMPLES;
+    cube.bands = BANDS;
     return cube;
 }
 
@@ -201,7 +204,11 @@ static shs_status task_moments(const shs_context *ctx, int how, result *r) {
     shs_cube cube = draw_cube(how & 1);
     shs_moments moments = SHS_ZERO;
     shs_status status;
-    if (how & 2) cube.lines = 10, cube.samples = 19, cube.bands = 70;
+    if (how & 2) {
+        cube.lines = 10;
+        cube.samples = 19;
+        cube.bands = 70;
+    }
     status = shs_moments_create(NULL, cube.bands, &moments);
     if (status == SHS_OK) status = shs_moments_update(ctx, &cube, SHS_PRECISION_AUTO, &moments);
     if (status == SHS_OK) status = shs_moments_finish(&moments, SHS_DIVISOR_N, mean, C, cube.bands);
@@ -234,7 +241,9 @@ static shs_status task_map(const shs_context *ctx, int how, result *r) {
     memset(out, 0, sizeof out);
     memset(scaled, 0, sizeof scaled);
     for (i = 0; i < OUT * BANDS; i++) matrix[i] = (shs_wide)(i % 5) - 2 + (shs_wide)(i % 3) / 3;
-    map.bands = BANDS, map.outputs = OUT, map.matrix = matrix;
+    map.bands = BANDS;
+    map.outputs = OUT;
+    map.matrix = matrix;
     sink.pixels = how & 2 ? (void *)scaled : (void *)out;
     sink.type = how & 2 ? SHS_TYPE_U8 : SHS_TYPE_F32;
     sink.rescale = how & 2;
@@ -459,7 +468,8 @@ static void test_faults_are_noticed(void **state) {
         if (!runs_here(uses + first, cl)) continue;
         check_faults(first, end, AS_LISTED, used);
         if (cl->ways.ptx) check_faults(first, end, WITHOUT_PTX, used);
-        for (again = 0, i = first; i < end; i++) again |= !used[i];
+        again = 0;
+        for (i = first; i < end; i++) again |= !used[i];
         if (again) check_faults(first, end, AS_A_PROCESSOR, used);
         for (i = first; i < end; i++) {
             if (!used[i]) fail_msg("nothing uses the kernel %s", uses[i].kernel);
@@ -483,7 +493,8 @@ static void check_listed(const char *const *source) {
         if (!*at) continue; /* its name is on the next line */
         waits = 0;
         if (sscanf(at, "%63[a-z_0-9]", name) != 1) continue;
-        for (i = 0, listed = 0; i < USES; i++) listed |= strcmp(name, uses[i].kernel) == 0;
+        listed = 0;
+        for (i = 0; i < USES; i++) listed |= strcmp(name, uses[i].kernel) == 0;
         if (!listed) fail_msg("no test plants a fault in %s", name);
     }
 }
@@ -976,7 +987,9 @@ static void test_allocations_fail(void **state) {
         shs_context ctx = SHS_ZERO;
         shs_cl *cl = NULL;
         long at, failed = 1;
-        ctx.alloc_fn = counter_alloc, ctx.free_fn = counter_free, ctx.alloc_user = &c;
+        ctx.alloc_fn = counter_alloc;
+        ctx.free_fn = counter_free;
+        ctx.alloc_user = &c;
         shim_begin();
         o.platform = getenv("SHS_CL_PLATFORM");
         o.coder = u->coder;
@@ -1015,8 +1028,13 @@ static void test_no_codes_no_fault(void **state) {
     (void)state;
     shim_begin();
     cl = open_device(&coding, o, &ctx);
-    cl->ctx.alloc_fn = counter_alloc, cl->ctx.free_fn = counter_free, cl->ctx.alloc_user = &c;
-    k.p = P, k.n = N, k.m = SHS__CL_KNOWN_SIGNALS, k.stride = S;
+    cl->ctx.alloc_fn = counter_alloc;
+    cl->ctx.free_fn = counter_free;
+    cl->ctx.alloc_user = &c;
+    k.p = P;
+    k.n = N;
+    k.m = SHS__CL_KNOWN_SIGNALS;
+    k.stride = S;
     assert_ok(shs__cl_known_open(cl, 1, &k));
     k.coding.sparsity = S;
     shim.only = "clEnqueueReadBuffer";

@@ -105,7 +105,10 @@ static int close_devices(void **state) {
     int how;
     (void)state;
     for (how = 0; how < SETUPS; how++)
-        if (devices[how].cl) close_device(devices + how), devices[how].cl = NULL;
+        if (devices[how].cl) {
+            close_device(devices + how);
+            devices[how].cl = NULL;
+        }
     assert_int_equal(shim.live, 0);
     return 0;
 }
@@ -135,7 +138,10 @@ static problem new_problem(int p, int n, size_t m, int s, uint64_t seed) {
     shs_random r;
     size_t i;
     int k, q;
-    w.p = p, w.n = n, w.m = m = fewer(m), w.s = s;
+    w.p = p;
+    w.n = n;
+    w.m = m = fewer(m);
+    w.s = s;
     w.D = new_normal((size_t)p * (size_t)n, seed);
     assert_ok(shs_normalize_columns(p, n, w.D, p, NULL));
     w.Y = new_normal((size_t)p * m, seed + 1);
@@ -168,10 +174,12 @@ static double correlation(const problem *w, const shs_real *y, const int *atoms,
         for (i = 0; i < w->p; i++) v[i] = (double)from[i];
         for (pass = 0; pass < 2; pass++)
             for (b = 0; b < a; b++) {
-                for (dot = 0, i = 0; i < w->p; i++) dot += q[(size_t)b * (size_t)w->p + (size_t)i] * v[i];
+                dot = 0;
+                for (i = 0; i < w->p; i++) dot += q[(size_t)b * (size_t)w->p + (size_t)i] * v[i];
                 for (i = 0; i < w->p; i++) v[i] -= dot * q[(size_t)b * (size_t)w->p + (size_t)i];
             }
-        for (dot = 0, i = 0; i < w->p; i++) dot += v[i] * v[i];
+        dot = 0;
+        for (i = 0; i < w->p; i++) dot += v[i] * v[i];
         for (i = 0; a < k && i < w->p; i++) v[i] /= sqrt(dot);
     }
     for (i = 0; i < w->p; i++) result += r[i] * (double)w->D[(size_t)atom * (size_t)w->p + (size_t)i];
@@ -282,7 +290,8 @@ static double smallest_distance(const problem *w, const shs_codes *codes, size_t
         }
         for (b = 0; b < 2 * a; b++) { /* Gram-Schmidt, twice */
             const double *u = q + (size_t)(b % a) * (size_t)w->p;
-            for (dot = 0, l = 0; l < w->p; l++) dot += u[l] * v[l];
+            dot = 0;
+            for (l = 0; l < w->p; l++) dot += u[l] * v[l];
             for (l = 0; l < w->p; l++) v[l] -= dot * u[l];
         }
         for (l = 0; l < w->p; l++) left2 += v[l] * v[l];
@@ -312,7 +321,11 @@ static void check_sums(const problem *w, const coded *a, const coded *b) {
         own += (long double)a->errors2[i];
         wrong += 4 * eps * norm2 * (1 / smallest_distance(w, &a->codes, i) + 1 / smallest_distance(w, &b->codes, i));
         if (k < a->codes.used[i] || k < b->codes.used[i]) others += fabs(one - other); /* check_codes has found them as good */
-        else left_a += one, left_b += other, most += BY_TYPE(1e-10, 1e-18) * norm2;
+        else {
+            left_a += one;
+            left_b += other;
+            most += BY_TYPE(1e-10, 1e-18) * norm2;
+        }
     }
     /* A sum of m numbers above 0, in whatever order, errs by up to (m - 1) eps / 2 of itself; floats are summed in double. */
     assert_close(a->report.sum2, (double)own, BY_TYPE(2 * 1.2e-7, 0.5 * eps * (double)w->m) * (double)own);
@@ -457,7 +470,8 @@ static void check_sub_groups(device *d, const char *options, const problem *w, c
     if (d->cl->ways.sub_groups != options) fail_msg("not compiled:%s", options);
     same_bits(w, &without, &with);
     assert_memory_equal(without.errors2, with.errors2, w->m * sizeof *with.errors2);
-    free_coded(&without), free_coded(&with);
+    free_coded(&without);
+    free_coded(&with);
 }
 
 /* Sub-groups of the compiler's choice; with Intel's extension also as OpenCL C 2.0, and of sizes below, at and above the 32 items
@@ -481,7 +495,8 @@ static void test_sub_groups(void **state) {
         const int s = shapes[q][3];
         problem w = new_problem(shapes[q][0], shapes[q][1], (size_t)shapes[q][2], (s + 1) / 2, 300 + q);
         shs_omp_options o = SHS_ZERO;
-        o.sparsity = s, o.gram_mode = SHS_GRAM_ALWAYS;
+        o.sparsity = s;
+        o.gram_mode = SHS_GRAM_ALWAYS;
         o.selection = q == 0 ? SHS_SELECT_OLS : SHS_SELECT_OMP;
         if (q == 2) o.tolerance = (shs_real)0.3;
         check_sub_groups(&d, found, &w, &o, s);
@@ -537,7 +552,9 @@ static void test_nearly_dependent_atoms(void **state) {
                     w.D[l + j * P] *= (shs_real)off[trial];
                     for (r = 0; r < R; r++) w.D[l + j * P] += space[l + r * P] * parts[r + j * R];
                 }
-            o.selection = (shs_selection)selection, o.sparsity = P, o.gram_mode = SHS_GRAM_ALWAYS;
+            o.selection = (shs_selection)selection;
+            o.sparsity = P;
+            o.gram_mode = SHS_GRAM_ALWAYS;
             for (how = 0; how < SETUPS; how++) {
                 coded c;
                 if (without_setup(how)) continue;
@@ -551,7 +568,8 @@ static void test_nearly_dependent_atoms(void **state) {
                             const int atom = c.codes.atoms[i * P + (size_t)k];
                             left -= (double)c.codes.coefs[i * P + (size_t)k] * (double)w.D[l + atom * P];
                         }
-                        left2 += left * left, norm2 += (double)y[l] * (double)y[l];
+                        left2 += left * left;
+                        norm2 += (double)y[l] * (double)y[l];
                     }
                     assert_true(left2 <= 1.01 * norm2);
                     assert_close(c.errors2[i], left2, BY_TYPE(5e-3, 1e-7) * norm2);
@@ -561,7 +579,8 @@ static void test_nearly_dependent_atoms(void **state) {
                 if (how != 1) free_coded(&c);
             }
             free_coded(&first);
-            free(space), free(parts);
+            free(space);
+            free(parts);
             free_problem(&w);
         }
 }
@@ -571,7 +590,8 @@ static void test_nearly_dependent_atoms(void **state) {
 /* Starts of groups of `size` signals, or with 0 of every size up to 9 in turn. */
 static size_t *new_starts(size_t m, size_t size, size_t *count) {
     size_t *starts = (size_t *)malloc((m + 1) * sizeof *starts), first;
-    for (*count = 0, first = 0; first < m; first += size ? size : 1 + *count % 9) starts[(*count)++] = first;
+    *count = 0;
+    for (first = 0; first < m; first += size ? size : 1 + *count % 9) starts[(*count)++] = first;
     return starts;
 }
 
@@ -591,7 +611,8 @@ static void check_shared(const problem *w, const shs_omp_options *o, const coded
             assert_int_equal(b->codes.used[i], b->codes.used[first]);
             assert_memory_equal(a->codes.atoms + i * stride, x, (size_t)used * sizeof *x);
             norm2 += (double)shs__la_norm2(w->p, w->Y + i * (size_t)w->p);
-            left_a += (double)a->errors2[i], left_b += (double)b->errors2[i];
+            left_a += (double)a->errors2[i];
+            left_b += (double)b->errors2[i];
             for (q = 0; q < shared; q++) largest = fmax(largest, fabs((double)b->codes.coefs[i * stride + (size_t)q]));
             if (k == shared) continue;
             one += pow(correlation(w, w->Y + i * (size_t)w->p, x, k, x[k]), 2);
@@ -628,7 +649,8 @@ static void check_shared_problem(const problem *w, const shs_omp_options *o, int
         assert_int_equal(c.report.nonzeros, shs_codes_nonzeros(&c.codes));
         again = code(&use_device(how)->ctx, w, &few, stride);
         same_bits(w, &c, &again);
-        free_coded(&c), free_coded(&again);
+        free_coded(&c);
+        free_coded(&again);
     }
     free_coded(&cpu);
 }
@@ -640,16 +662,24 @@ static void check_shared_shape(const int *shape, shs_selection selection, size_t
     int *limits = (int *)malloc(w.m * sizeof *limits);
     shs_omp_options o = SHS_ZERO;
     size_t *starts = new_starts(w.m, size, &o.group_count), i;
-    o.groups = starts, o.selection = selection, o.sparsity = s;
+    o.groups = starts;
+    o.selection = selection;
+    o.sparsity = s;
     o.gram_mode = SHS_GRAM_ALWAYS;
     check_shared_problem(&w, &o, s);
     o.gram_mode = SHS_GRAM_NEVER;
     if (shape[0] == 8) check_shared_problem(&w, &o, s);
     o.gram_mode = SHS_GRAM_ALWAYS;
-    for (i = 0; i < w.m; i++) each[i] = (shs_real)(i % 4), limits[i] = (int)(i % (size_t)(s + 1));
-    o.tolerance_each = each, o.sparsity_each = limits;
+    for (i = 0; i < w.m; i++) {
+        each[i] = (shs_real)(i % 4);
+        limits[i] = (int)(i % (size_t)(s + 1));
+    }
+    o.tolerance_each = each;
+    o.sparsity_each = limits;
     if (shape[0] > 1) check_shared_problem(&w, &o, s);
-    free(starts), free(each), free(limits);
+    free(starts);
+    free(each);
+    free(limits);
     free_problem(&w);
 }
 
@@ -676,9 +706,13 @@ static void test_shared_by_one(void **state) {
         for (how = 0; how < 3; how++) {
             device *d = use_device(how);
             coded alone, one;
-            o.sparsity = 6, o.selection = (shs_selection)selection, o.gram_mode = SHS_GRAM_ALWAYS;
-            grouped = o, grouped.groups = starts = new_starts(w.m, 1, &grouped.group_count);
-            alone = code(&d->ctx, &w, &o, 6), one = code(&d->ctx, &w, &grouped, 6);
+            o.sparsity = 6;
+            o.selection = (shs_selection)selection;
+            o.gram_mode = SHS_GRAM_ALWAYS;
+            grouped = o;
+            grouped.groups = starts = new_starts(w.m, 1, &grouped.group_count);
+            alone = code(&d->ctx, &w, &o, 6);
+            one = code(&d->ctx, &w, &grouped, 6);
             assert_memory_equal(alone.codes.used, one.codes.used, w.m * sizeof(int));
             for (i = 0; i < w.m; i++) {
                 k = (size_t)alone.codes.used[i];
@@ -686,7 +720,8 @@ static void test_shared_by_one(void **state) {
                 assert_memory_equal(alone.codes.coefs + i * 6, one.codes.coefs + i * 6, k * sizeof(shs_real));
                 assert_close(alone.errors2[i], one.errors2[i], BY_TYPE(1e-6, 1e-13) * (double)shs__la_norm2(20, w.Y + i * 20));
             }
-            free_coded(&alone), free_coded(&one);
+            free_coded(&alone);
+            free_coded(&one);
             free(starts);
         }
     free_problem(&w);
@@ -699,7 +734,8 @@ static void test_shared_elsewhere(void **state) {
     size_t *starts = new_starts(w.m, 0, &o.group_count);
     int fallback, lack;
     (void)state;
-    o.groups = starts, o.sparsity = 4;
+    o.groups = starts;
+    o.sparsity = 4;
     for (fallback = 0; fallback < 2; fallback++)
         for (lack = 0; lack < 2; lack++) {
             shs_cl_options options = SHS_ZERO;
@@ -710,14 +746,16 @@ static void test_shared_elsewhere(void **state) {
             options.coder = lack == 1 ? SHS_CL_CODER_ITEM : SHS_CL_CODER_AUTO;
             open_device(&d, setups, options);
             if (lack == 0) d.cl->limit = 90000;
-            ctx.threads = 1, ctx.engine = shs_cl_engine(d.cl);
+            ctx.threads = 1;
+            ctx.engine = shs_cl_engine(d.cl);
             assert_status(shs_omp_ex(&ctx, 16, 40, w.D, 16, w.m, w.Y, 16, &o, &c.codes, c.errors2, &c.report),
                           fallback    ? SHS_OK
                           : lack == 0 ? SHS_NO_MEMORY
                                       : SHS_UNSUPPORTED);
             same_bits(&w, &cpu, &c);
             close_device(&d);
-            free_coded(&cpu), free_coded(&c);
+            free_coded(&cpu);
+            free_coded(&c);
         }
     free(starts);
     free_problem(&w);
@@ -731,13 +769,15 @@ static void test_large(void **state) {
     (void)state;
     o.sparsity = 128;
     o.gram_mode = SHS_GRAM_ALWAYS;
-    cpu = code(NULL, &w, &o, 128), c = code(&d->ctx, &w, &o, 128);
+    cpu = code(NULL, &w, &o, 128);
+    c = code(&d->ctx, &w, &o, 128);
     /* This many atoms span nearly everything, so only the final errors must agree. */
     assert_close(c.report.sum2, cpu.report.sum2, BY_TYPE(1e-3, 1e-9) * (double)cpu.report.sum2 + BY_TYPE(1e-5, 1e-12));
     free_coded(&cpu);
     free_coded(&c);
     o.sparsity = 20;
-    cpu = code(NULL, &w, &o, 20), c = code(&d->ctx, &w, &o, 20);
+    cpu = code(NULL, &w, &o, 20);
+    c = code(&d->ctx, &w, &o, 20);
     check_codes(&w, &cpu.codes, &c.codes, cpu.errors2, c.errors2);
     free_coded(&cpu);
     free_coded(&c);
@@ -776,7 +816,8 @@ static void test_tolerances(void **state) {
         o.tolerance = (shs_real)0.2;
         check_problem(&w, &o, 12);
     }
-    free(each), free(limits);
+    free(each);
+    free(limits);
     free_problem(&w);
 }
 
@@ -842,7 +883,10 @@ static void test_options(void **state) {
         check_codes(&w, &a, &b, errors, errors + w.m);
     }
     shs_codes_free(NULL, &a), shs_codes_free(NULL, &b);
-    free(errors), free(G), free(wide), free(D);
+    free(errors);
+    free(G);
+    free(wide);
+    free(D);
     free_problem(&w);
 }
 
@@ -872,7 +916,8 @@ static void test_coder(void **state) {
     int coder;
     (void)state;
     o.sparsity = 5;
-    cpu = code(NULL, &w, &o, 70), c = code(NULL, &w, &o, 70);
+    cpu = code(NULL, &w, &o, 70);
+    c = code(NULL, &w, &o, 70);
     for (coder = SHS_CL_CODER_AUTO; coder <= SHS_CL_CODER_GENERAL; coder += every(3)) {
         options.coder = (shs_cl_coder)coder;
         open_device(&d, &passing, options);
@@ -901,8 +946,10 @@ static void test_coder(void **state) {
         assert_int_equal(shs_cl_create(NULL, &options, &none), SHS_BAD_OPTIONS);
         assert_null(none);
     }
-    free_coded(&cpu), free_coded(&c);
-    free_problem(&w), free_problem(&large);
+    free_coded(&cpu);
+    free_coded(&c);
+    free_problem(&w);
+    free_problem(&large);
 }
 
 static size_t stage_runs(shs_cl *cl, const char *name) {
@@ -936,17 +983,20 @@ static void test_signals_per_group(void **state) {
         for (g = 0; g < sizeof groups / sizeof *groups; g++) {
             o.signals_per_group = groups[g];
             stage_runs(d.cl, "omp");
-            c = code(&d.ctx, &w, &o, 4), cpu = code(NULL, &w, &o, 4);
+            c = code(&d.ctx, &w, &o, 4);
+            cpu = code(NULL, &w, &o, 4);
             assert_int_equal(stage_runs(d.cl, "omp"), shs__ctx_chunks(w.m, groups[g]));
             same_bits(&w, &all, &c);
             check_codes(&w, &cpu.codes, &c.codes, cpu.errors2, c.errors2);
-            free_coded(&c), free_coded(&cpu);
+            free_coded(&c);
+            free_coded(&cpu);
         }
         o.signals_per_group = 0;
         d.few_items = 1;
         c = code(&d.ctx, &w, &o, 4);
         same_bits(&w, &all, &c);
-        free_coded(&all), free_coded(&c);
+        free_coded(&all);
+        free_coded(&c);
         close_device(&d);
     }
     free_problem(&w);
@@ -1109,7 +1159,8 @@ static void test_overflowing_correlations(void **state) {
     (void)state;
     for (i = 0; i < 3 * 21; i++) w.D[i] *= (shs_real)BY_TYPE(1e15, 1e120);
     for (i = 0; i < 3 * 40; i++) w.Y[i] *= (shs_real)BY_TYPE(1e30, 1e250);
-    o.sparsity = 3, o.gram_mode = SHS_GRAM_ALWAYS;
+    o.sparsity = 3;
+    o.gram_mode = SHS_GRAM_ALWAYS;
     for (selection = 0; selection < SHS_SELECTION_COUNT; selection++)
         for (how = 0; how < SETUPS; how++) {
             coded c;
@@ -1142,13 +1193,22 @@ static mode new_mode(const problem *w, int which) {
     a.tolerances = (shs_real *)malloc(w->m * sizeof *a.tolerances);
     a.limits = (int *)malloc(w->m * sizeof *a.limits);
     assert_ok(shs_gemm(NULL, SHS_TRANS_YES, SHS_TRANS_NO, w->n, w->n, w->p, 1, w->D, w->p, w->D, w->p, 0, a.gram, w->n));
-    for (i = 0; i < w->m; i++) a.tolerances[i] = (shs_real)0.15 * (shs_real)(i % 5), a.limits[i] = (int)(i % 7);
+    for (i = 0; i < w->m; i++) {
+        a.tolerances[i] = (shs_real)0.15 * (shs_real)(i % 5);
+        a.limits[i] = (int)(i % 7);
+    }
     a.o.sparsity = which == TO_NOTHING ? 0 : 6;
     a.o.signals_per_group = 17;
     if (which == TO_TOLERANCE) a.o.tolerance = (shs_real)0.3;
-    if (which == TO_EACH) a.o.tolerance_each = a.tolerances, a.o.sparsity_each = a.limits;
+    if (which == TO_EACH) {
+        a.o.tolerance_each = a.tolerances;
+        a.o.sparsity_each = a.limits;
+    }
     if (which == WITHOUT_GRAM) a.o.gram_mode = SHS_GRAM_NEVER;
-    if (which == WITH_OWN_GRAM) a.o.gram = a.gram, a.o.ldg = w->n;
+    if (which == WITH_OWN_GRAM) {
+        a.o.gram = a.gram;
+        a.o.ldg = w->n;
+    }
     return a;
 }
 
@@ -1206,7 +1266,8 @@ static void test_modes(void **state) {
 /* ---- progress ---------------------------------------------------------------------------------------------------- */
 
 static int cancel_at(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
-    (void)phase, (void)error;
+    (void)phase;
+    (void)error;
     assert_true(step <= steps);
     return (*(int *)user)-- == 0;
 }
@@ -1223,11 +1284,13 @@ static void test_cancel(void **state) {
     o.sparsity = 4;
     all = code(&d->ctx, &w, &o, 4);
     d->cl->limit = 90000;
-    for (calls = 0; reached < w.m; calls++, before = reached) {
+    for (calls = 0; reached < w.m; calls++) {
         shs_context ctx = d->ctx;
         assert_ok(shs_codes_create(NULL, w.m, 4, &some.codes));
         spoil_codes(&some.codes);
-        left = calls, ctx.progress_fn = cancel_at, ctx.progress_user = &left;
+        left = calls;
+        ctx.progress_fn = cancel_at;
+        ctx.progress_user = &left;
         assert_status(shs_omp_ex(&ctx, 16, 40, w.D, 16, w.m, w.Y, 16, &o, &some.codes, NULL, NULL), SHS_CANCELLED);
         for (reached = w.m; reached > 0 && some.codes.used[reached - 1] == 0;) reached--;
         assert_true(reached > before);
@@ -1237,6 +1300,7 @@ static void test_cancel(void **state) {
             assert_memory_equal(some.codes.coefs + 4 * i, all.codes.coefs + 4 * i,
                                 (size_t)all.codes.used[i] * sizeof(shs_real));
         shs_codes_free(NULL, &some.codes);
+        before = reached;
     }
     assert_true(calls > 1);
     d->cl->limit = limit;
@@ -1260,7 +1324,8 @@ static learned learn(const shs_context *ctx, const problem *w, shs_ksvd_options 
     shs_status status;
     int k = o.iterations;
     memset(&l, 0, sizeof l);
-    l.from = w, l.how = o;
+    l.from = w;
+    l.how = o;
     l.D = (shs_real *)malloc((size_t)w->p * (size_t)w->n * sizeof *l.D);
     l.history = (shs_ksvd_record *)calloc((size_t)k, sizeof *l.history);
     assert_ok(shs_codes_create(NULL, w->m, stride, &l.codes));
@@ -1327,12 +1392,15 @@ static int parted_by_a_tie(double first, const learned *a, const learned *b, int
     report.history = history;
     shs_random_seed(&r, 1);
     for (start = 0; start < 64 && ways != 3; start++) {
-        nudge(&r, atoms, w->D, D), nudge(&r, signals, w->Y, Y);
+        nudge(&r, atoms, w->D, D);
+        nudge(&r, signals, w->Y, Y);
         assert_ok(shs_ksvd_ex(NULL, w->p, w->n, w->m, Y, w->p, &a->how, D, w->p, NULL, &report));
         ways |= goes_the_same_way(first, a->history, history, iterations);
         ways |= 2 * goes_the_same_way(first, b->history, history, iterations);
     }
-    free(D), free(Y), free(history);
+    free(D);
+    free(Y);
+    free(history);
     return ways == 3;
 }
 
@@ -1476,15 +1544,18 @@ static void test_less_coherent(void **state) {
     learned cpu;
     int how, u;
     (void)state;
-    o.coherence = (shs_real)0.5, o.coherence_rounds = 3;
+    o.coherence = (shs_real)0.5;
+    o.coherence_rounds = 3;
     for (u = SHS_UPDATE_AKSVD; u <= SHS_UPDATE_SGK; u++) {
         o.update = (shs_update)u;
         cpu = learn(NULL, &w, o, 4);
         for (how = 0; how < 2; how++) {
             device *d = use_device(how);
             learned whole = learn(&d->ctx, &w, o, 4), sliced = learn_in_slices(d, &w, o, 220000);
-            check_history_to(first, &cpu, &whole, 3), check_history_to(first, &cpu, &sliced, 3);
-            free_learned(&whole), free_learned(&sliced);
+            check_history_to(first, &cpu, &whole, 3);
+            check_history_to(first, &cpu, &sliced, 3);
+            free_learned(&whole);
+            free_learned(&sliced);
         }
         free_learned(&cpu);
     }
@@ -1552,7 +1623,8 @@ static void test_rounds(void **state) {
                 d.engine.signals_round = shs_cl_engine(d.cl)->signals_round;
                 check_history(&at_once, &one_by_one, iterations);
                 for (i = 0; i < (size_t)(p * n); i++) assert_close(at_once.D[i], one_by_one.D[i], BY_TYPE(1e-3, 1e-9));
-                free_learned(&at_once), free_learned(&one_by_one);
+                free_learned(&at_once);
+                free_learned(&one_by_one);
                 free_problem(&w);
             }
         close_device(&d);
@@ -1571,16 +1643,20 @@ static void test_learning_options(void **state) {
         learned cpu, l;
         device *d = use_device(how);
         o.coding.tolerance = (shs_real)0.4;
-        cpu = learn(NULL, &w, o, 20), l = learn(&d->ctx, &w, o, 20);
+        cpu = learn(NULL, &w, o, 20);
+        l = learn(&d->ctx, &w, o, 20);
         check_history(&cpu, &l, 3);
-        free_learned(&cpu), free_learned(&l);
+        free_learned(&cpu);
+        free_learned(&l);
         o.coding.tolerance = 0;
         o.coding.sparsity_each = limits;
         o.replace = SHS_REPLACE_WORST;
         o.rmse_after_update = 0;
-        cpu = learn(NULL, &w, o, 4), l = learn(&d->ctx, &w, o, 4);
+        cpu = learn(NULL, &w, o, 4);
+        l = learn(&d->ctx, &w, o, 4);
         check_history(&cpu, &l, 3);
-        free_learned(&cpu), free_learned(&l);
+        free_learned(&cpu);
+        free_learned(&l);
     }
     free(limits);
     free_problem(&w);
@@ -1598,9 +1674,11 @@ static void check_training(const problem *w, shs_ksvd_options o) {
     for (e = 0; e < 2; e++) {
         device *d = use_device(0);
         memset(report + e, 0, sizeof *report);
-        l[e].from = w, l[e].how = o;
+        l[e].from = w;
+        l[e].how = o;
         report[e].usage_history = used[e];
-        report[e].round_history = rounds[e], report[e].round_stride = 2;
+        report[e].round_history = rounds[e];
+        report[e].round_stride = 2;
         l[e].D = (shs_real *)malloc(values * sizeof(shs_real));
         l[e].history = (shs_ksvd_record *)calloc(3, sizeof *l[e].history);
         memcpy(l[e].D, w->D, values * sizeof(shs_real));
@@ -1634,22 +1712,37 @@ static void test_training(void **state) {
     int start, replace;
     (void)state;
     for (start = SHS_START_SIGNALS; start <= SHS_START_GIVEN; start++) {
-        o = plain, o.start = (shs_start)start, o.seed = 7;
+        o = plain;
+        o.start = (shs_start)start;
+        o.seed = 7;
         check_training(&w, o);
     }
     for (replace = SHS_REPLACE_WORST; replace <= SHS_REPLACE_RANDOM; replace++) {
-        o = plain, o.replace = (shs_replace)replace, o.prune_coherence = (shs_real)0.6, o.prune_uses = 20;
+        o = plain;
+        o.replace = (shs_replace)replace;
+        o.prune_coherence = (shs_real)0.6;
+        o.prune_uses = 20;
         check_training(&w, o);
     }
-    o = plain, o.parallel_atoms_schedule = sizes, o.parallel_atoms_steps = 3, o.rounds_schedule = rounds, o.rounds_steps = 2;
+    o = plain;
+    o.parallel_atoms_schedule = sizes;
+    o.parallel_atoms_steps = 3;
+    o.rounds_schedule = rounds;
+    o.rounds_steps = 2;
     check_training(&w, o);
     o.rmse_after_rounds = 1;
     check_training(&w, o);
-    o = plain, o.keep = SHS_KEEP_LAST, o.first_iteration = 5, o.rmse_after_update = 0;
+    o = plain;
+    o.keep = SHS_KEEP_LAST;
+    o.first_iteration = 5;
+    o.rmse_after_update = 0;
     check_training(&w, o);
-    o = plain, o.coding.gram_mode = SHS_GRAM_NEVER;
+    o = plain;
+    o.coding.gram_mode = SHS_GRAM_NEVER;
     check_training(&w, o);
-    o = plain, o.stop_improvement = (shs_wide)0.5, o.stop_patience = 1;
+    o = plain;
+    o.stop_improvement = (shs_wide)0.5;
+    o.stop_patience = 1;
     check_training(&w, o);
     free_problem(&w);
 }
@@ -1664,7 +1757,8 @@ static void test_learning_little_memory(void **state) {
             device *d = use_device(how);
             learned all = learn(&d->ctx, &w, o, 4), few = learn_in_slices(d, &w, o, 350000);
             check_history(&all, &few, 3);
-            free_learned(&all), free_learned(&few);
+            free_learned(&all);
+            free_learned(&few);
         }
     free_problem(&w);
 }
@@ -1725,7 +1819,8 @@ static void test_rule_of_the_cpu(void **state) {
     l = learn_in_slices(&d, &w, k, 220000);
     check_history(&cpu, &l, 2);
     close_device(&d);
-    free_learned(&cpu), free_learned(&l);
+    free_learned(&cpu);
+    free_learned(&l);
     free_problem(&w);
 }
 
@@ -1763,7 +1858,9 @@ static void test_nsgk_less_coherent(void **state) {
     learned cpu;
     int how;
     (void)state;
-    k.update = SHS_UPDATE_NSGK, k.coherence = (shs_real)0.6, k.coherence_rounds = 3;
+    k.update = SHS_UPDATE_NSGK;
+    k.coherence = (shs_real)0.6;
+    k.coherence_rounds = 3;
     cpu = learn(NULL, &w, k, 4);
     for (how = 0; how < 2; how++) {
         learned l = learn(&use_device(how)->ctx, &w, k, 4);
@@ -1784,7 +1881,10 @@ static double gap_of(const problem *w, const shs_descent *d, size_t i, const shs
     double norm2 = 0, most = 0, r2 = 0, x1 = 0, x2 = 0, along = 0, largest = 0, t;
     double l1 = (double)d->lambda, l2 = (double)d->lambda2;
     int k, j, l;
-    for (l = 0; l < w->p; l++) r[l] = (double)y[l], norm2 += r[l] * r[l];
+    for (l = 0; l < w->p; l++) {
+        r[l] = (double)y[l];
+        norm2 += r[l] * r[l];
+    }
     for (k = 0; k < codes->used[i]; k++) {
         const int atom = codes->atoms[at + (size_t)k];
         assert_in_range(atom, k > 0 ? codes->atoms[at + (size_t)k - 1] + 1 : 0, w->n - 1);
@@ -1798,14 +1898,22 @@ static double gap_of(const problem *w, const shs_descent *d, size_t i, const shs
     for (j = 0; j < w->n; j++) {
         const shs_real *atom = w->D + (size_t)j * (size_t)w->p;
         double whole = 0, left = -l2 * x[j];
-        for (l = 0; l < w->p; l++) whole += (double)atom[l] * (double)y[l], left += (double)atom[l] * r[l];
-        most = fmax(most, d->nonnegative ? whole : fabs(whole)), largest = fmax(largest, d->nonnegative ? left : fabs(left));
-        x1 += fabs(x[j]), x2 += x[j] * x[j], along += x[j] * left;
+        for (l = 0; l < w->p; l++) {
+            whole += (double)atom[l] * (double)y[l];
+            left += (double)atom[l] * r[l];
+        }
+        most = fmax(most, d->nonnegative ? whole : fabs(whole));
+        largest = fmax(largest, d->nonnegative ? left : fabs(left));
+        x1 += fabs(x[j]);
+        x2 += x[j] * x[j];
+        along += x[j] * left;
     }
     if (d->relative) l1 *= most;
-    r2 += l2 * x2, t = largest > l1 ? l1 / largest : 1;
+    r2 += l2 * x2;
+    t = largest > l1 ? l1 / largest : 1;
     if (r2 + along < t * r2) t = r2 + along > 0 ? (r2 + along) / r2 : 0;
-    free(r), free(x);
+    free(r);
+    free(x);
     return norm2 > 0 ? (r2 / 2 * (1 - t) * (1 - t) + l1 * x1 - t * along) / (norm2 / 2) : 0;
 }
 
@@ -1844,8 +1952,12 @@ static void test_descents(void **state) {
                 shs_codes codes[2], sliced[2];
                 size_t others = 0;
                 for (k = 0; k < 2; k++) {
-                    to[k].lambda = (shs_real)(k ? 0.2 : 0.5), to[k].relative = 1, to[k].gap = (shs_real)1e-4;
-                    to[k].sweeps = 1000, to[k].warm = k, to[k].nonnegative = variant == 1;
+                    to[k].lambda = (shs_real)(k ? 0.2 : 0.5);
+                    to[k].relative = 1;
+                    to[k].gap = (shs_real)1e-4;
+                    to[k].sweeps = 1000;
+                    to[k].warm = k;
+                    to[k].nonnegative = variant == 1;
                     to[k].lambda2 = (shs_real)(variant == 2 ? 0.3 : 0);
                 }
                 descend(d, &w, to, 2, n, codes);
@@ -1880,13 +1992,19 @@ static void test_descents_without_room(void **state) {
     device *d = use_device(1);
     size_t i, none = 0;
     (void)state;
-    to.lambda = (shs_real)0.2, to.relative = 1, to.gap = (shs_real)BY_TYPE(1e-4, 1e-9), to.sweeps = 1000;
-    descend(d, &w, &to, 1, 50, &all), descend(d, &w, &to, 1, 5, &few);
+    to.lambda = (shs_real)0.2;
+    to.relative = 1;
+    to.gap = (shs_real)BY_TYPE(1e-4, 1e-9);
+    to.sweeps = 1000;
+    descend(d, &w, &to, 1, 50, &all);
+    descend(d, &w, &to, 1, 5, &few);
     for (i = 0; i < w.m; i++) {
         assert_int_equal(few.used[i], all.used[i] > 5 ? 0 : all.used[i]);
         none += all.used[i] > 5;
     }
-    o.lambda = to.lambda, o.relative = 1, o.gap = to.gap;
+    o.lambda = to.lambda;
+    o.relative = 1;
+    o.gap = to.gap;
     assert_ok(shs_codes_create(NULL, w.m, 5, &ours));
     assert_ok(shs_lasso(&d->ctx, 20, 50, w.D, 20, w.m, w.Y, 20, &o, &ours, NULL, &report));
     assert_ok(shs_lasso(NULL, 20, 50, w.D, 20, w.m, w.Y, 20, &o, &ours, NULL, &cpu));
@@ -2014,7 +2132,10 @@ static void open_outing(outing *o, const errand *e, int fallback) {
     assert_ok(shs_gemm(NULL, SHS_TRANS_YES, SHS_TRANS_NO, 9, 9, 6, 1, o->w.D, 6, o->w.D, 6, 0, o->gram, 9));
     o->tolerances = (shs_real *)malloc(o->w.m * sizeof *o->tolerances);
     o->limits = (int *)malloc(o->w.m * sizeof *o->limits);
-    for (i = 0; i < o->w.m; i++) o->tolerances[i] = (shs_real)0.1 * (shs_real)(i % 4), o->limits[i] = (int)(i % (STRIDE + 1));
+    for (i = 0; i < o->w.m; i++) {
+        o->tolerances[i] = (shs_real)0.1 * (shs_real)(i % 4);
+        o->limits[i] = (int)(i % (STRIDE + 1));
+    }
     assert_ok(shs_codes_create(NULL, o->w.m, STRIDE, &o->codes));
     assert_ok(shs_codes_create(NULL, o->w.m, STRIDE, &o->right));
     o->errors2 = (shs_real *)malloc(o->w.m * sizeof *o->errors2);
@@ -2043,9 +2164,13 @@ static void close_outing(outing *o) {
 static shs_status learn_online(outing *o) {
     shs_online_options k = SHS_ZERO;
     shs_signals from = SHS_ZERO;
-    k.coding.sparsity = STRIDE, k.batch = 30, k.start = SHS_START_GIVEN, k.replace = SHS_REPLACE_LEAVE;
+    k.coding.sparsity = STRIDE;
+    k.batch = 30;
+    k.start = SHS_START_GIVEN;
+    k.replace = SHS_REPLACE_LEAVE;
     k.forgetting = (shs_wide)0.9;
-    from.m = o->w.m, from.Y = o->w.Y;
+    from.m = o->w.m;
+    from.Y = o->w.Y;
     memset(o->codes.used, 0, o->w.m * sizeof(int));
     return shs_online_ex(&o->d.ctx, 6, 9, shs_shuffled_signals, &from, &k, o->D, 6, NULL);
 }
@@ -2056,8 +2181,15 @@ static shs_status descend_outing(outing *o) {
     const int little = (o->e->options & LITTLE_MEMORY) != 0;
     shs_lasso_options l = SHS_ZERO;
     shs_status status;
-    l.relative = 1, l.lambda = lambdas[1], l.gap = (shs_real)BY_TYPE(1e-7, 1e-13);
-    if (little) l.lambdas = lambdas, l.lambda_count = 2, l.gram = o->gram, l.ldg = 9;
+    l.relative = 1;
+    l.lambda = lambdas[1];
+    l.gap = (shs_real)BY_TYPE(1e-7, 1e-13);
+    if (little) {
+        l.lambdas = lambdas;
+        l.lambda_count = 2;
+        l.gram = o->gram;
+        l.ldg = 9;
+    }
     o->codes.used[o->w.m - 1] = 0;
     status = shs_lasso(&o->d.ctx, 6, 9, o->w.D, 6, little ? o->w.m / 2 : o->w.m, o->w.Y, 6, &l, &o->codes, NULL, NULL);
     if (o->codes.used[0] == UNTOUCHED) o->codes.used[o->w.m - 1] = UNTOUCHED;
@@ -2068,14 +2200,26 @@ static void run_outing(outing *o) {
     static const size_t starts[] = {0, 1, 9, 30};
     shs_ksvd_options k = learning_options(o->e->options & NSGK ? 3 : 1, o->e->group, 1, STRIDE);
     size_t i;
-    if (o->e->options & EACH) k.coding.tolerance_each = o->tolerances, k.coding.sparsity_each = o->limits;
+    if (o->e->options & EACH) {
+        k.coding.tolerance_each = o->tolerances;
+        k.coding.sparsity_each = o->limits;
+    }
     if (o->e->options & NO_GRAM) k.coding.gram_mode = SHS_GRAM_NEVER;
     if (o->e->options & EXACT) k.update = SHS_UPDATE_KSVD;
     if (o->e->options & MOD) k.update = SHS_UPDATE_MOD;
     if (o->e->options & NSGK) k.update = SHS_UPDATE_NSGK;
-    if (o->e->options & COHERENT) k.coherence = (shs_real)0.9, k.coherence_rounds = 1;
-    if (o->e->options & SHARED) k.coding.groups = starts, k.coding.group_count = interpreted ? 1 : 4;
-    if (o->e->options & OWN_GRAM) k.coding.gram = o->gram, k.coding.ldg = 9;
+    if (o->e->options & COHERENT) {
+        k.coherence = (shs_real)0.9;
+        k.coherence_rounds = 1;
+    }
+    if (o->e->options & SHARED) {
+        k.coding.groups = starts;
+        k.coding.group_count = interpreted ? 1 : 4;
+    }
+    if (o->e->options & OWN_GRAM) {
+        k.coding.gram = o->gram;
+        k.coding.ldg = 9;
+    }
     for (i = 0; i < o->w.m; i++) o->codes.used[i] = UNTOUCHED;
     for (i = 0; i < o->w.m * STRIDE; i++) o->codes.atoms[i] = UNTOUCHED;
     memcpy(o->D, o->w.D, 54 * sizeof *o->D);
@@ -2122,8 +2266,10 @@ static void keep_right(outing *o) {
         run_outing(o);
         on_device(&o->d, o->status);
     }
-    o->right = o->codes, o->codes = codes;
-    o->right_D = o->D, o->D = D;
+    o->right = o->codes;
+    o->codes = codes;
+    o->right_D = o->D;
+    o->D = D;
 }
 
 /* Events of a profile live until they are counted, and buffers are kept for the next session. */
@@ -2148,8 +2294,9 @@ static void check_failures(const errand *e, int fallback, int lost) {
     run_outing(&o);
     calls = shim.calls - calls;
     if (calls <= 50) fail_msg("%s: %ld calls of OpenCL", e->name, calls);
-    for (k = (e - errands) % step; k < calls; k += step, tried++) {
-        shim.failed = 0, shim.first = NULL;
+    for (k = (e - errands) % step; k < calls; k += step) {
+        shim.failed = 0;
+        shim.first = NULL;
         shim.lost = lost;
         shim.fail_at = shim.calls + k;
         run_outing(&o);
@@ -2158,7 +2305,7 @@ static void check_failures(const errand *e, int fallback, int lost) {
         if (still_alive(&o) != live || o.d.cl->in_use != 0)
             fail_msg("%s, call %ld of %ld (%s): %ld objects, %zu bytes are left", e->name, k, calls, shim.first,
                      shim.live - live, o.d.cl->in_use);
-        if (tried % 8) continue;
+        if (tried++ % 8) continue;
         run_outing(&o);
         assert_ok(o.status);
         check_outing(&o);
@@ -2190,7 +2337,10 @@ static void test_builds_fail(void **state) {
         for (k = 0; k < calls; k += k ? every(5) : 1) {
             outing o;
             open_outing(&o, e, 0);
-            shim.only = names[q], shim.calls = 0, shim.fail_at = k ? k - 1 : -1, shim.lost = 0;
+            shim.only = names[q];
+            shim.calls = 0;
+            shim.fail_at = k ? k - 1 : -1;
+            shim.lost = 0;
             if (k) {
                 run_outing(&o);
                 if (o.status != SHS_OK || !o.d.cl->ways.ptx) { /* else a program without such instructions stood in */
@@ -2220,12 +2370,15 @@ static void test_allocations_fail(void **state) {
         open_outing(&o, errands + e / 2, fallback);
         keep_right(&o);
         o.bound = fallback ? BY_TYPE(1e-5, 1e-13) : 0;
-        o.d.ctx.alloc_fn = counter_alloc, o.d.ctx.free_fn = counter_free, o.d.ctx.alloc_user = &c;
+        o.d.ctx.alloc_fn = counter_alloc;
+        o.d.ctx.free_fn = counter_free;
+        o.d.ctx.alloc_user = &c;
         run_outing(&o);
         calls = c.calls;
         assert_true(calls >= 2); /* the session, and its block */
         for (k = 0; k < calls; k++) {
-            c.calls = 0, c.fail_at = k;
+            c.calls = 0;
+            c.fail_at = k;
             run_outing(&o);
             if (!(fallback || o.e->options & (ONLINE | LASSO)) || o.status != SHS_OK) assert_status(o.status, SHS_NO_MEMORY);
             check_outing(&o);
@@ -2246,7 +2399,10 @@ static void check_golden(int column, int group) {
     FILE *f = open_or_skip(golden_path("ksvd_rmse_n128_s6.csv"));
     char line[512];
     int k = 0;
-    w.p = 64, w.n = 128, w.m = 4096, w.s = 6;
+    w.p = 64;
+    w.n = 128;
+    w.m = 4096;
+    w.s = 6;
     w.Y = read_golden_reals("ksvd_signals_64x4096.f32", 64 * 4096);
     w.D = read_golden_reals("ksvd_atoms_64x128.f32", 64 * 128);
     l = learn(&d->ctx, &w, o, 6);

@@ -29,8 +29,12 @@ static shs_cube draw_cube(void) {
             for (b = 0; b < BANDS; b++) x[b] += s * (float)spectra[k * BANDS + b];
         }
     }
-    cube.pixels = pixels, cube.type = SHS_TYPE_F32, cube.interleave = SHS_INTERLEAVE_BIP;
-    cube.lines = LINES, cube.samples = SAMPLES, cube.bands = BANDS;
+    cube.pixels = pixels;
+    cube.type = SHS_TYPE_F32;
+    cube.interleave = SHS_INTERLEAVE_BIP;
+    cube.lines = LINES;
+    cube.samples = SAMPLES;
+    cube.bands = BANDS;
     return cube;
 }
 
@@ -63,7 +67,8 @@ static void test_components(void **state) {
     (void)state;
     for (precise = 0; precise < (sizeof(shs_wide) == 4 ? 2 : 1); precise++) {
         shs_pca a, b;
-        o.components = COMPONENTS, o.precise = precision_of(precise);
+        o.components = COMPONENTS;
+        o.precise = precision_of(precise);
         assert_ok(shs_pca_fit(NULL, &cube, &o, &a));
         assert_ok(shs_pca_fit(&on_device, &cube, &o, &b));
         for (i = 0; i < COMPONENTS; i++) assert_close(a.eigenvalues[i], b.eigenvalues[i], 1e-5 * (double)a.eigenvalues[i]);
@@ -80,7 +85,8 @@ static void test_sources(void **state) {
     int contrast, i, k;
     (void)state;
     o.components = COMPONENTS;
-    sink.type = SHS_TYPE_F32, sink.interleave = SHS_INTERLEAVE_BIP;
+    sink.type = SHS_TYPE_F32;
+    sink.interleave = SHS_INTERLEAVE_BIP;
     for (contrast = 0; contrast < 3; contrast++) {
         o.contrast = (shs_contrast)contrast;
         sink.pixels = a;
@@ -89,8 +95,11 @@ static void test_sources(void **state) {
         assert_ok(shs_ica_run(&on_device, &cube, &o, &sink, NULL));
         for (k = 0; k < COMPONENTS; k++) {
             double ab = 0, aa = 0, bb = 0;
-            for (i = k; i < PIXELS * COMPONENTS; i += COMPONENTS)
-                ab += (double)a[i] * (double)b[i], aa += (double)a[i] * (double)a[i], bb += (double)b[i] * (double)b[i];
+            for (i = k; i < PIXELS * COMPONENTS; i += COMPONENTS) {
+                ab += (double)a[i] * (double)b[i];
+                aa += (double)a[i] * (double)a[i];
+                bb += (double)b[i] * (double)b[i];
+            }
             assert_true(ab / sqrt(aa * bb) > 0.999);
         }
     }
@@ -105,7 +114,8 @@ static void test_anomalies(void **state) {
     int i;
     (void)state;
     o.components = COMPONENTS;
-    sink.type = SHS_TYPE_F32, sink.pixels = a;
+    sink.type = SHS_TYPE_F32;
+    sink.pixels = a;
     assert_ok(shs_rx(NULL, &cube, &o, &sink, NULL));
     sink.pixels = b;
     if (sizeof(shs_wide) == 8 && !device->has_double)

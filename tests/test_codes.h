@@ -29,7 +29,7 @@ static inline shs_codes some_codes(size_t m, int stride, int n, int used, double
     assert_ok(shs_codes_create(NULL, m, stride, &codes));
     atoms = codes.atoms;
     coefs = codes.coefs;
-    for (i = 0; i < m; i++, atoms += stride, coefs += stride) {
+    for (i = 0; i < m; i++) {
         for (k = 0; k < n; k++) order[k] = k;
         codes.used[i] = used;
         if (used < 0) codes.used[i] = draw_below(&r, stride + 1);
@@ -37,6 +37,8 @@ static inline shs_codes some_codes(size_t m, int stride, int n, int used, double
             atoms[k] = next_of(&r, order, n, k);
             coefs[k] = (shs_real)(unit * shs_random_normal(&r) * ldexp(1, -(k % 4)));
         }
+        atoms += stride;
+        coefs += stride;
     }
     free(order);
     return codes;

@@ -16,7 +16,11 @@ typedef struct problem {
 static problem problem_of(int p, int n, size_t m, shs_real *D, shs_real *Y) {
     problem q;
     size_t P = (size_t)p, N = (size_t)n, i, j;
-    q.p = p, q.n = n, q.m = m, q.D = D, q.Y = Y;
+    q.p = p;
+    q.n = n;
+    q.m = m;
+    q.D = D;
+    q.Y = Y;
     q.gram = (shs_real *)malloc(N * N * sizeof *q.gram);
     q.dty = (shs_real *)malloc((m ? m : 1) * N * sizeof *q.dty);
     q.norms2 = (shs_real *)malloc((m ? m : 1) * sizeof *q.norms2);
@@ -177,7 +181,9 @@ static shs_status form_strided(const problem *q, const shs_omp_options *o, shs_c
     own.gram = G;
     own.ldg = q->n + 2;
     status = shs_omp_ex(NULL, q->p, q->n, D, q->p + 3, q->m, Y, q->p + 5, &own, codes, NULL, NULL);
-    free(D), free(Y), free(G);
+    free(D);
+    free(Y);
+    free(G);
     return status;
 }
 
@@ -199,7 +205,9 @@ static shs_status one_by_one(const problem *q, const shs_omp_options *o, shs_cod
     size_t size, i;
     unsigned char *workspace;
     shs_status status = SHS_OK;
-    own.selection = o->selection, own.sparsity = most, own.nonnegative = o->nonnegative;
+    own.selection = o->selection;
+    own.sparsity = most;
+    own.nonnegative = o->nonnegative;
     size = direct ? shs_omp_one_direct_workspace(q->p, q->n, &own) : shs_omp_one_workspace(q->n, &own);
     workspace = (unsigned char *)malloc(size + 1);
     for (i = 0; i < q->m && status == SHS_OK; i++) {
@@ -207,7 +215,8 @@ static shs_status one_by_one(const problem *q, const shs_omp_options *o, shs_cod
         int s = sparsity_of(o, i, most), *atoms = codes->atoms + at, *used = codes->used + i;
         shs_real *coefs = codes->coefs + at;
         *used = 0;
-        own.sparsity = s, own.tolerance = tolerance_of(o, i);
+        own.sparsity = s;
+        own.tolerance = tolerance_of(o, i);
         if (s <= 0) continue; /* any alignment of the workspace will do */
         if (direct)
             status = shs_omp_one_direct(q->p, q->n, q->D, q->p, signal_of(q, i), &own, workspace + 1, size, atoms, coefs, used,
@@ -305,7 +314,8 @@ static void test_limits_each(void **state) {
         assert_all_forms(&q, &o);
         o.sparsity = sizes[k].s;
         assert_all_forms(&q, &o);
-        free(sparsity), free(tolerance);
+        free(sparsity);
+        free(tolerance);
         problem_free(&q);
     }
 }
@@ -328,7 +338,8 @@ static void test_clamped_sparsity(void **state) {
     expected = naive_codes(&wide, &o);
     assert_same_codes(&few, &expected, 10, SAME);
     shs_codes_free(NULL, &codes), shs_codes_free(NULL, &few), shs_codes_free(NULL, &expected);
-    problem_free(&wide), problem_free(&tall);
+    problem_free(&wide);
+    problem_free(&tall);
 }
 
 /* The codes are the same, to the last bit, whatever else is asked for and however wide they are: with few signals too, where it
@@ -428,7 +439,8 @@ static void test_report_of_nothing_left(void **state) {
     }
     free(errors2);
     shs_codes_free(NULL, &codes);
-    problem_free(&atoms), problem_free(&q);
+    problem_free(&atoms);
+    problem_free(&q);
 }
 
 /* The error that the single-signal forms report. */
@@ -454,7 +466,8 @@ static void test_one_error(void **state) {
         c.used[0] = naive_omp(40, 90, q.D, one.Y, 9, c.atoms, c.coefs, &naive2);
         assert_close(naive2, error2_of(&one, &c, 0), BY_TYPE(1e-6, 1e-12) * y2);
     }
-    free(workspace), free(direct);
+    free(workspace);
+    free(direct);
     shs_codes_free(NULL, &c);
     problem_free(&q);
 }
@@ -505,7 +518,9 @@ static void test_golden_codes(void **state) {
         shs_codes_free(NULL, &codes);
     }
     fclose(f);
-    free(start), free(row), free(value);
+    free(start);
+    free(row);
+    free(value);
     problem_free(&q);
 }
 
@@ -560,13 +575,16 @@ static void check_golden(const problem *q, const char *name, const char *leads_n
         shs_codes_free(NULL, &codes);
     }
     fclose(f);
-    free(clear), free(count);
+    free(clear);
+    free(count);
 }
 
 static void check_golden_selection(const problem *q, const char *name, int column, int tolerance_column,
                                    shs_selection selection, int sparsity, double tolerance) {
     shs_omp_options o = SHS_ZERO;
-    o.sparsity = sparsity, o.tolerance = (shs_real)tolerance, o.selection = selection;
+    o.sparsity = sparsity;
+    o.tolerance = (shs_real)tolerance;
+    o.selection = selection;
     check_golden(q, name, "leads.csv", column, tolerance_column, &o, 900, 0);
 }
 
@@ -587,7 +605,8 @@ static void test_golden_nonnegative(void **state) {
     problem q = problem_of(64, 128, 256, D, read_f64_or_skip(golden_path("variants/Y_64x1024.f64"), 64 * 256));
     shs_omp_options o = SHS_ZERO;
     (void)state;
-    o.nonnegative = 1, o.sparsity = 4;
+    o.nonnegative = 1;
+    o.sparsity = 4;
     check_golden(&q, "nnomp_s4.csv", "nnomp_s4_leads.csv", 1, 0, &o, 224, 0);
     problem_free(&q);
     D = read_f64_or_skip(golden_path("variants/D0pos_64x128.f64"), 64 * 128);
@@ -611,7 +630,8 @@ static void test_nonnegative(void **state) {
         shs_omp_options o = SHS_ZERO;
         shs_omp_report report;
         shs_real *errors2 = (shs_real *)malloc(q.m * sizeof *errors2);
-        o.nonnegative = 1, o.sparsity = sizes[k].s;
+        o.nonnegative = 1;
+        o.sparsity = sizes[k].s;
         assert_all_forms(&q, &o);
         for (o.gram_mode = SHS_GRAM_ALWAYS; o.gram_mode <= SHS_GRAM_NEVER; o.gram_mode = (shs_gram_mode)(o.gram_mode + 1)) {
             assert_ok(shs_omp_ex(NULL, q.p, q.n, q.D, q.p, q.m, q.Y, q.p, &o, &codes, errors2, &report));
@@ -632,7 +652,8 @@ static void test_nonnegative(void **state) {
                 }
             }
         }
-        o.gram_mode = SHS_GRAM_AUTO, o.tolerance = (shs_real)(0.7 * sqrt(sizes[k].p));
+        o.gram_mode = SHS_GRAM_AUTO;
+        o.tolerance = (shs_real)(0.7 * sqrt(sizes[k].p));
         assert_all_forms(&q, &o);
         shs_codes_free(NULL, &codes);
         free(errors2);
@@ -659,7 +680,9 @@ static void test_golden_mask(void **state) {
         for (l = 0; l < 64; l++) tolerances[i] += mask[64 * i + l];
         tolerances[i] = (shs_real)(0.02 * sqrt((double)tolerances[i]));
     }
-    o.mask = mask, o.ldm = 64, o.sparsity = 4;
+    o.mask = mask;
+    o.ldm = 64;
+    o.sparsity = 4;
     check_golden(&q, "omp_mask_s4.csv", "leads.csv", 6, 0, &o, 900, 0);
     assert_ok(shs_omp_ex(NULL, 64, 128, D, 64, m, q.Y, 64, &o, &codes, NULL, &report));
     assert_close(report.rmse, 0.035071068201183185, BY_TYPE(2e-5, 1e-12));
@@ -667,12 +690,14 @@ static void test_golden_mask(void **state) {
     check_golden(&q, "ols_mask_s4.csv", "leads.csv", 8, 0, &o, 900, 0);
     assert_ok(shs_omp_ex(NULL, 64, 128, D, 64, m, q.Y, 64, &o, &codes, NULL, &report));
     assert_close(report.rmse, 0.0342297803, BY_TYPE(2e-5, 1e-10));
-    o.sparsity = 16, o.tolerance_each = tolerances;
+    o.sparsity = 16;
+    o.tolerance_each = tolerances;
     check_golden(&q, "ols_mask_err002.csv", "leads.csv", 9, 15, &o, 900, 0);
     o.selection = SHS_SELECT_OMP;
     check_golden(&q, "omp_mask_err002.csv", "leads.csv", 7, 14, &o, 900, 0);
     shs_codes_free(NULL, &codes);
-    free(mask), free(tolerances);
+    free(mask);
+    free(tolerances);
     problem_free(&q);
 }
 
@@ -700,16 +725,22 @@ static void check_weighted(const problem *q, const shs_omp_options *o, const shs
             const double root = sqrt((double)v[i * P + l]);
             for (j = 0; j < N; j++) D[j * P + l] = (shs_real)(root * (double)q->D[j * P + l]);
             y[l] = root > 0 ? (shs_real)(root * (double)q->Y[i * P + l]) : 0;
-            norm2 += (double)y[l] * (double)y[l], present += root > 0;
+            norm2 += (double)y[l] * (double)y[l];
+            present += root > 0;
         }
         if (o->sparsity >= present) continue; /* the last atom that fits leaves nothing: all tie */
         one.used[0] = naive_pursuit(q->p, q->n, D, y, &rule, one.atoms, one.coefs, &error2);
-        mine.m = 1, mine.used += i, mine.atoms += i * (size_t)most, mine.coefs += i * (size_t)most;
+        mine.m = 1;
+        mine.used += i;
+        mine.atoms += i * (size_t)most;
+        mine.coefs += i * (size_t)most;
         assert_same_codes(&mine, &one, 1, SAME);
         assert_close(errors2[i], error2, BY_TYPE(1e-5, 1e-12) * norm2);
     }
     shs_codes_free(NULL, &codes), shs_codes_free(NULL, &one);
-    free(D), free(y), free(errors2);
+    free(D);
+    free(y);
+    free(errors2);
 }
 
 static void test_weights(void **state) {
@@ -736,9 +767,11 @@ static void test_weights(void **state) {
                 if (kind == 2) both[i] = weights[i];
                 if (kind == 3 && !mask[i]) q.Y[i] = (shs_real)NAN;
             }
-            o.mask = kind == 0 || (kind == 3 && how < 4) ? mask : NULL, o.ldm = q.p;
+            o.mask = kind == 0 || (kind == 3 && how < 4) ? mask : NULL;
+            o.ldm = q.p;
             o.skip_nan = kind == 3 && how > 4;
-            o.weights = kind ? weights : NULL, o.ldw = kind == 2 ? 0 : q.p;
+            o.weights = kind ? weights : NULL;
+            o.ldw = kind == 2 ? 0 : q.p;
             o.selection = how < 4 ? SHS_SELECT_OMP : SHS_SELECT_OLS;
             o.tolerance = 0;
             check_weighted(&q, &o, both);
@@ -746,7 +779,9 @@ static void test_weights(void **state) {
             check_weighted(&q, &o, both);
             if (kind == 3) fill_normal(cells, q.Y, 1900 + k);
         }
-        free(weights), free(both), free(mask);
+        free(weights);
+        free(both);
+        free(mask);
         problem_free(&q);
     }
 }
@@ -763,18 +798,24 @@ static void test_weights_of_any_size(void **state) {
     size_t i;
     int k, kind;
     (void)state;
-    for (i = 0; i < P * M; i++) q.Y[i] = (shs_real)ldexp((double)q.Y[i], most), v[i] = (shs_real)(0.1 + (double)(i % 7));
-    o.sparsity = 5, o.ldw = P;
+    for (i = 0; i < P * M; i++) {
+        q.Y[i] = (shs_real)ldexp((double)q.Y[i], most);
+        v[i] = (shs_real)(0.1 + (double)(i % 7));
+    }
+    o.sparsity = 5;
+    o.ldw = P;
     for (kind = 0; kind < 4; kind++) {
         const double tolerance = kind & 1 ? ldexp(3, most) : 0;
         shs_omp_report report, first;
         o.selection = kind & 2 ? SHS_SELECT_OLS : SHS_SELECT_OMP;
-        o.weights = v, o.tolerance = (shs_real)tolerance;
+        o.weights = v;
+        o.tolerance = (shs_real)tolerance;
         assert_ok(shs_omp_ex(NULL, P, N, q.D, P, M, q.Y, P, &o, &expected, expected2, &first));
         assert_true(first.nonzeros > M);
         for (k = -most; k <= most; k += most / 4) {
             for (i = 0; i < P * M; i++) scaled[i] = (shs_real)ldexp((double)v[i], 2 * k);
-            o.weights = scaled, o.tolerance = (shs_real)ldexp(tolerance, k);
+            o.weights = scaled;
+            o.tolerance = (shs_real)ldexp(tolerance, k);
             assert_ok(shs_omp_ex(NULL, P, N, q.D, P, M, q.Y, P, &o, &codes, errors2, &report));
             assert_memory_equal(codes.used, expected.used, sizeof(int) * M);
             assert_memory_equal(codes.atoms, expected.atoms, sizeof(int) * 5 * M);
@@ -802,16 +843,25 @@ static void test_missing_values(void **state) {
     shs_ksvd_options learning = SHS_ZERO;
     size_t i;
     (void)state;
-    for (i = 0; i < p * m; i++) mask[i] = 1, weights[i] = 1;
-    plain.sparsity = o.sparsity = 4, plain.gram_mode = SHS_GRAM_NEVER;
-    o.mask = mask, o.ldm = p;
+    for (i = 0; i < p * m; i++) {
+        mask[i] = 1;
+        weights[i] = 1;
+    }
+    plain.sparsity = o.sparsity = 4;
+    plain.gram_mode = SHS_GRAM_NEVER;
+    o.mask = mask;
+    o.ldm = p;
     assert_ok(shs_omp_ex(NULL, p, n, q.D, p, m, q.Y, p, &o, &codes, NULL, &report)); /* all there: as without a mask */
     assert_ok(shs_omp_ex(NULL, p, n, q.D, p, m, q.Y, p, &plain, &others, NULL, NULL));
     assert_same_codes(&codes, &others, m, SAME);
-    for (i = 0; i < p; i++) mask[3 * p + i] = 0, q.Y[3 * p + i] = (shs_real)NAN; /* nothing of signal 3 */
+    for (i = 0; i < p; i++) { /* nothing of signal 3 */
+        mask[3 * p + i] = 0;
+        q.Y[3 * p + i] = (shs_real)NAN;
+    }
     for (i = 0; i < n; i++) q.D[p * i] = i == 7;                                 /* nothing of atom 7 is there for signal 5 */
     for (i = 1; i < p; i++) q.D[7 * p + i] = 0;
-    mask[5 * p] = 0, q.Y[5 * p] = (shs_real)INFINITY;
+    mask[5 * p] = 0;
+    q.Y[5 * p] = (shs_real)INFINITY;
     for (o.selection = SHS_SELECT_OMP; o.selection < SHS_SELECTION_COUNT; o.selection = (shs_selection)(o.selection + 1)) {
         int k;
         for (k = 0; k < 2; k++) {
@@ -823,12 +873,15 @@ static void test_missing_values(void **state) {
         }
     }
     o.selection = SHS_SELECT_OMP;
-    spoil_codes(&codes), spoil_codes(&others);
+    spoil_codes(&codes);
+    spoil_codes(&others);
     mask[5 * p] = 1; /* infinity that nothing covers; NaN is not missing unless asked for */
     assert_status(shs_omp_ex(NULL, p, n, q.D, p, m, q.Y, p, &o, &codes, NULL, NULL), SHS_SIGNALS_NOT_FINITE);
     q.Y[5 * p] = (shs_real)NAN;
     assert_status(shs_omp_ex(NULL, p, n, q.D, p, m, q.Y, p, &o, &codes, NULL, NULL), SHS_SIGNALS_NOT_FINITE);
-    o.weights = weights, o.ldw = p, o.skip_nan = 1;
+    o.weights = weights;
+    o.ldw = p;
+    o.skip_nan = 1;
     for (i = 0; i < 3; i++) {
         weights[p * m - 1] = i == 0 ? -1 : i == 1 ? (shs_real)NAN : (shs_real)INFINITY;
         assert_status(shs_omp_ex(NULL, p, n, q.D, p, m, q.Y, p, &o, &codes, NULL, NULL), SHS_BAD_WEIGHTS);
@@ -836,17 +889,20 @@ static void test_missing_values(void **state) {
     weights[p * m - 1] = 1;
     o.ldw = p - 1;
     assert_status(shs_omp_ex(NULL, p, n, q.D, p, m, q.Y, p, &o, &codes, NULL, NULL), SHS_BAD_WEIGHTS);
-    o.ldw = p, o.ldm = p - 1;
+    o.ldw = p;
+    o.ldm = p - 1;
     assert_status(shs_omp_ex(NULL, p, n, q.D, p, m, q.Y, p, &o, &codes, NULL, NULL), SHS_BAD_WEIGHTS);
     assert_true(shs_omp_workspace(NULL, p, n, m, 4, &o) == SIZE_MAX);
-    o.ldm = p, o.nonnegative = 1;
+    o.ldm = p;
+    o.nonnegative = 1;
     assert_status(shs_omp_ex(NULL, p, n, q.D, p, m, q.Y, p, &o, &codes, NULL, NULL), SHS_BAD_OPTIONS);
     o.nonnegative = 0;
     assert_status(form_gram(&q, &o, &codes), SHS_BAD_OPTIONS);
     assert_true(shs_omp_one_workspace(n, &o) == SIZE_MAX && shs_omp_one_direct_workspace(p, n, &o) == SIZE_MAX);
     assert_memory_equal(codes.used, others.used, m * sizeof *codes.used);
     assert_memory_equal(codes.coefs, others.coefs, m * 4 * sizeof *codes.coefs);
-    learning.coding.skip_nan = 1, learning.update = SHS_UPDATE_MOD; /* AK-SVD and SGK learn with them */
+    learning.coding.skip_nan = 1; /* AK-SVD and SGK learn with them */
+    learning.update = SHS_UPDATE_MOD;
     assert_status(shs_ksvd_ex(NULL, p, n, m, q.Y, p, &learning, q.D, p, NULL, NULL), SHS_BAD_OPTIONS);
     shs_codes_free(NULL, &codes), shs_codes_free(NULL, &others);
     problem_free(&q);
@@ -857,7 +913,8 @@ static void test_missing_values(void **state) {
 /* Starts of groups of `size` signals, or with 0 of every size up to 9 in turn. */
 static size_t *new_groups(size_t m, size_t size, size_t *count) {
     size_t *groups = (size_t *)malloc((m + 1) * sizeof *groups), first;
-    for (*count = 0, first = 0; first < m; first += size ? size : 1 + *count % 9) groups[(*count)++] = first;
+    *count = 0;
+    for (first = 0; first < m; first += size ? size : 1 + *count % 9) groups[(*count)++] = first;
     return groups;
 }
 
@@ -882,9 +939,11 @@ static shs_codes naive_groups(const problem *q, const shs_omp_options *o, double
                 c.atoms[(first + i) * S + k] = c.atoms[first * S + k];
                 c.coefs[(first + i) * S + k] = (shs_real)X[i * (size_t)s + k];
             }
-            if (errors2)
-                for (errors2[first + i] = 0, k = 0; k < P; k++)
+            if (errors2) {
+                errors2[first + i] = 0;
+                for (k = 0; k < P; k++)
                     errors2[first + i] += (double)E[i * P + k] * (double)E[i * P + k];
+            }
         }
     }
     free(X);
@@ -935,11 +994,14 @@ static void check_groups(const problem *q, const shs_omp_options *o) {
         assert_ok(shs_omp_ex(NULL, q->p, q->n, q->D, q->p, q->m, q->Y, q->p, &own, &codes, errors2, &report));
         for (g = 0; g < o->group_count; g++) {
             double whole = 0, norm2 = 0;
-            for (i = o->groups[g]; i < group_end(o, q->m, g); i++)
-                whole += error2_of(q, &codes, i), norm2 += (double)q->norms2[i];
+            for (i = o->groups[g]; i < group_end(o, q->m, g); i++) {
+                whole += error2_of(q, &codes, i);
+                norm2 += (double)q->norms2[i];
+            }
             beyond += tolerance_of(o, o->groups[g]) > 0 &&
                       whole > (double)tolerance_of(o, o->groups[g]) * (double)tolerance_of(o, o->groups[g]);
-            sum2 += whole, total += norm2;
+            sum2 += whole;
+            total += norm2;
             for (i = o->groups[g]; i < group_end(o, q->m, g); i++) {
                 const size_t at = i * (size_t)codes.stride;
                 assert_close(errors2[i], error2_of(q, &codes, i), BY_TYPE(1e-5, 1e-12) * (double)q->norms2[i]);
@@ -959,7 +1021,8 @@ static void check_groups(const problem *q, const shs_omp_options *o) {
         assert_int_equal(report.nonzeros, shs_codes_nonzeros(&codes));
     }
     shs_codes_free(NULL, &codes), shs_codes_free(NULL, &expected);
-    free(errors2), free(naive2);
+    free(errors2);
+    free(naive2);
 }
 
 static void test_golden_groups(void **state) {
@@ -975,7 +1038,8 @@ static void test_golden_groups(void **state) {
     size_t *groups;
     int k;
     (void)state;
-    o.groups = groups = new_groups(m, 16, &o.group_count), o.selection = SHS_SELECT_OLS;
+    o.groups = groups = new_groups(m, 16, &o.group_count);
+    o.selection = SHS_SELECT_OLS;
     for (k = 0; k < 2; k++) {
         shs_codes codes = new_codes(m, files[k].s);
         shs_omp_report report;
@@ -1014,9 +1078,12 @@ static void test_simultaneous(void **state) {
                     }
                 o.tolerance_each = each;
                 check_groups(&q, &o);
-                o.tolerance_each = NULL, o.sparsity_each = limits;
+                o.tolerance_each = NULL;
+                o.sparsity_each = limits;
                 check_groups(&q, &o);
-                free(groups), free(each), free(limits);
+                free(groups);
+                free(each);
+                free(limits);
                 problem_free(&q);
             }
 }
@@ -1038,13 +1105,17 @@ static void test_groups_of_one_and_of_equals(void **state) {
         for (limited = 0; limited < 3; limited++)
             for (f = 0; f < FORMS_OF_MANY; f++) {
                 if (limited == 2 && forms[f] == form_gram) continue; /* too small for it */
-                o.selection = (shs_selection)selection, o.sparsity = 8;
+                o.selection = (shs_selection)selection;
+                o.sparsity = 8;
                 o.tolerance = (shs_real)(limited == 2 ? BY_TYPE(1e-3, 1e-7) : limited ? 3 : 0);
                 assert_ok(forms[f](&one, &o, &plain));
-                grouped = o, grouped.groups = ones, grouped.group_count = m;
+                grouped = o;
+                grouped.groups = ones;
+                grouped.group_count = m;
                 assert_ok(forms[f](&one, &grouped, &alone));
                 assert_same_codes(&alone, &plain, m, SAME);
-                grouped.groups = fives, grouped.tolerance *= (shs_real)sqrt(5.0);
+                grouped.groups = fives;
+                grouped.tolerance *= (shs_real)sqrt(5.0);
                 assert_ok(forms[f](&equal, &grouped, &codes));
                 for (i = 0; i < 5 * m; i++) {
                     shs_codes a = codes, b = plain;
@@ -1054,8 +1125,10 @@ static void test_groups_of_one_and_of_equals(void **state) {
                 }
             }
     shs_codes_free(NULL, &plain), shs_codes_free(NULL, &alone), shs_codes_free(NULL, &codes);
-    free(ones), free(fives);
-    problem_free(&one), problem_free(&equal);
+    free(ones);
+    free(fives);
+    problem_free(&one);
+    problem_free(&equal);
 }
 
 /* Small tolerances: what is reported as reached is, of atoms as the signals are made of; signals of nothing among them. */
@@ -1081,7 +1154,8 @@ static void test_small_tolerances_of_groups(void **state) {
     for (step = 1; step < 13; step++)
         for (mode = SHS_GRAM_ALWAYS; mode <= SHS_GRAM_NEVER; mode++) {
             size_t beyond = 0;
-            o.gram_mode = (shs_gram_mode)mode, o.selection = (shs_selection)(step % SHS_SELECTION_COUNT);
+            o.gram_mode = (shs_gram_mode)mode;
+            o.selection = (shs_selection)(step % SHS_SELECTION_COUNT);
             o.tolerance = (shs_real)pow(10, -(double)step * BY_TYPE(0.5, 1));
             assert_ok(shs_omp_ex(NULL, p, n, q.D, p, m, q.Y, p, &o, &codes, NULL, &report));
             for (g = 0; g < o.group_count; g++) {
@@ -1112,7 +1186,9 @@ static void test_groups_of_nothing(void **state) {
     q.norms2[0] = q.norms2[1] = q.norms2[2] = q.norms2[3] = q.norms2[5] = q.norms2[6] = 0;
     for (i = 0; i < 20 * 4; i++) q.dty[i] = 0;
     for (i = 20 * 5; i < 20 * 7; i++) q.dty[i] = 0;
-    o.groups = groups, o.group_count = 3, o.sparsity = 4;
+    o.groups = groups;
+    o.group_count = 3;
+    o.sparsity = 4;
     for (f = 0; f < FORMS_OF_MANY; f++) {
         spoil_codes(&codes);
         assert_ok(forms[f](&q, &o, &codes));
@@ -1139,8 +1215,10 @@ static void test_atom_leaves(void **state) {
     int f, back;
     (void)state;
     D[0] = D[1] = h; /* (1 1 0), (1 0 .1), (0 1 .1) */
-    D[3] = D[7] = 1, D[5] = D[8] = (shs_real)0.1;
-    Y[0] = Y[1] = 1, Y[2] = (shs_real)0.2;
+    D[3] = D[7] = 1;
+    D[5] = D[8] = (shs_real)0.1;
+    Y[0] = Y[1] = 1;
+    Y[2] = (shs_real)0.2;
     q = problem_of(3, 3, 1, D, Y);
     o.nonnegative = 1;
     for (f = 0; f < FORMS; f++) {
@@ -1152,7 +1230,10 @@ static void test_atom_leaves(void **state) {
         for (back = 1; back < 3; back++) assert_close(codes.coefs[back], 1, BY_TYPE(1e-4, 1e-12));
         shs_codes_free(NULL, &codes);
     }
-    for (f = 0; f < 3; f++) q.Y[f] = -q.Y[f], q.dty[f] = -q.dty[f];
+    for (f = 0; f < 3; f++) {
+        q.Y[f] = -q.Y[f];
+        q.dty[f] = -q.dty[f];
+    }
     for (f = 0; f < FORMS; f++) { /* nothing correlates positively: no atom */
         shs_codes codes = new_codes(1, 3);
         assert_ok(forms[f](&q, &o, &codes));
@@ -1172,7 +1253,8 @@ static void test_nothing_of_an_atom(void **state) {
     int i, f, k;
     (void)state;
     for (i = 0; i < 26; i++) D[i] = atoms[i / 2 % 3][i % 2];
-    Y[0] = (shs_real)-0.001, Y[1] = 0;
+    Y[0] = (shs_real)-0.001;
+    Y[1] = 0;
     q = problem_of(2, 13, 1, D, Y);
     o.nonnegative = 1;
     for (f = 0; f < FORMS_OF_MANY; f++) {
@@ -1195,9 +1277,12 @@ static void test_nonnegative_of_tiny_atoms(void **state) {
         if (i / P % 3 != 1) q.D[i] = (shs_real)fabs((double)q.D[i]) * (shs_real)BY_TYPE(1e-38, 1e-300);
         else q.D[i] = -(shs_real)fabs((double)q.D[i]); /* signals above 0 correlate with tiny atoms alone */
     for (i = 0; i < P * M; i++) q.Y[i] = (shs_real)fabs((double)q.Y[i]) * (i / P % 2 ? -1000 : 1000);
-    free(q.gram), free(q.dty), free(q.norms2);
+    free(q.gram);
+    free(q.dty);
+    free(q.norms2);
     q = problem_of(P, N, M, q.D, q.Y);
-    o.nonnegative = 1, o.sparsity = P;
+    o.nonnegative = 1;
+    o.sparsity = P;
     for (f = 0; f < FORMS; f++) {
         shs_codes codes = new_codes(M, P);
         assert_ok(forms[f](&q, &o, &codes));
@@ -1220,7 +1305,8 @@ static void test_nonnegative_is_alone(void **state) {
     shs_omp_options o = SHS_ZERO;
     shs_ksvd_options learning = SHS_ZERO;
     (void)state;
-    o.nonnegative = 1, o.selection = SHS_SELECT_OLS;
+    o.nonnegative = 1;
+    o.selection = SHS_SELECT_OLS;
     assert_status(form_auto(&q, &o, &codes), SHS_BAD_OPTIONS);
     assert_status(form_one(&q, &o, &codes), SHS_BAD_OPTIONS);
     learning.coding.nonnegative = 1;
@@ -1257,10 +1343,15 @@ static void test_dependent_candidates(void **state) {
     int f;
     (void)state;
     memcpy(q.D, D, sizeof D);
-    q.Y[0] = 3, q.Y[1] = 2, q.Y[2] = 0, q.Y[3] = (shs_real)1e-3;
+    q.Y[0] = 3;
+    q.Y[1] = 2;
+    q.Y[2] = 0;
+    q.Y[3] = (shs_real)1e-3;
     {
         shs_real *d = q.D, *y = q.Y;
-        free(q.gram), free(q.dty), free(q.norms2);
+        free(q.gram);
+        free(q.dty);
+        free(q.norms2);
         q = problem_of(4, 5, 1, d, y);
     }
     o.selection = SHS_SELECT_OLS;
@@ -1292,7 +1383,10 @@ static void check_told(const problem *q, const shs_omp_options *options, int str
             if (fabs((double)errors2[i] - error2) > BY_TYPE(5e-3, 1e-7) * (double)q->norms2[i])
                 fail_msg("signal %d: %g is told of %g, whose atoms leave %g", (int)i, (double)errors2[i], (double)q->norms2[i],
                          error2);
-            if (o.groups && group < o.group_count && o.groups[group] == i) sum = 0, group++;
+            if (o.groups && group < o.group_count && o.groups[group] == i) {
+                sum = 0;
+                group++;
+            }
             sum = o.groups ? sum + error2 : error2;
             if (!o.groups || i + 1 == group_end(&o, q->m, group - 1)) above += sqrt(sum) > (double)o.tolerance;
         }
@@ -1322,15 +1416,20 @@ static void check_nearly_dependent_atoms(int in_groups) {
             }
         if (trial & 1) normalise(P, N, D);
         q = problem_of(P, N, M, D, new_normal(P * M, seed + 3));
-        o.selection = SHS_SELECT_OLS, o.sparsity = P;
-        if (in_groups) o.groups = starts, o.group_count = 2;
+        o.selection = SHS_SELECT_OLS;
+        o.sparsity = P;
+        if (in_groups) {
+            o.groups = starts;
+            o.group_count = 2;
+        }
         for (f = 0; f < (in_groups ? FORMS_OF_MANY : FORMS); f++) {
             shs_codes codes = new_codes(M, P);
             double before = 0, after = 0;
             assert_ok(forms[f](&q, &o, &codes));
             for (i = 0; i < M; i++) {
                 if (!in_groups || i == 3) before = after = 0;
-                before += (double)q.norms2[i], after += error2_of(&q, &codes, (size_t)i);
+                before += (double)q.norms2[i];
+                after += error2_of(&q, &codes, (size_t)i);
                 if (!in_groups || i == 2 || i == M - 1) assert_true(after <= 1.01 * before);
             }
             shs_codes_free(NULL, &codes);
@@ -1340,7 +1439,8 @@ static void check_nearly_dependent_atoms(int in_groups) {
             o.tolerance = f & 2 ? (shs_real)(0.05 + 0.1 * (trial % 20)) : 0;
             check_told(&q, &o, P);
         }
-        free(space), free(parts);
+        free(space);
+        free(parts);
         problem_free(&q);
     }
 }
@@ -1471,7 +1571,8 @@ static void test_zero_signals(void **state) {
         }
         o.tolerance = (shs_real)0.05;
     }
-    problem_free(&q), problem_free(&zeros);
+    problem_free(&q);
+    problem_free(&zeros);
 }
 
 static void test_zero_atoms(void **state) {
@@ -1496,9 +1597,12 @@ static void test_zero_atoms(void **state) {
         }
         shs_codes_free(NULL, &codes);
     }
-    free(q.gram), free(q.dty), free(q.norms2);
+    free(q.gram);
+    free(q.dty);
+    free(q.norms2);
     /* A dictionary of nothing but zeros explains nothing. */
-    memset(r.D, 0, 12 * 40 * sizeof *r.D), memset(r.gram, 0, 40 * 40 * sizeof *r.gram);
+    memset(r.D, 0, 12 * 40 * sizeof *r.D);
+    memset(r.gram, 0, 40 * 40 * sizeof *r.gram);
     memset(r.dty, 0, 40 * 30 * sizeof *r.dty);
     for (f = 0; f < FORMS; f++) {
         shs_codes codes = new_codes(30, 12);
@@ -1579,7 +1683,9 @@ static void test_dependent_atoms(void **state) {
             }
             shs_codes_free(NULL, &codes);
         }
-        free(basis), free(mix), free(noise);
+        free(basis);
+        free(mix);
+        free(noise);
         problem_free(&q);
     }
 }
@@ -1603,7 +1709,8 @@ static void test_unreachable_tolerance(void **state) {
         assert_int_equal(report.nonzeros, 400);
     }
     shs_codes_free(NULL, &codes);
-    problem_free(&q), problem_free(&tall);
+    problem_free(&q);
+    problem_free(&tall);
 }
 
 /* From the Gram matrix alone a small tolerance cannot be decided. */
@@ -1634,7 +1741,8 @@ static void test_tolerance_too_small(void **state) {
     assert_int_equal(used, -1);
     each[39] = 0; /* none */
     assert_ok(shs_omp_gram(NULL, 60, 40, q.dty, 60, q.norms2, &o, &codes, NULL, NULL));
-    free(workspace), free(each);
+    free(workspace);
+    free(each);
     shs_codes_free(NULL, &codes), shs_codes_free(NULL, &before);
     problem_free(&q);
 }
@@ -1666,7 +1774,8 @@ static void test_scales(void **state) {
             }
             shs_codes_free(NULL, &expected);
         }
-        problem_free(&q), problem_free(&scaled);
+        problem_free(&q);
+        problem_free(&scaled);
     }
 }
 
@@ -1696,8 +1805,12 @@ static void test_lengths_of_atoms(void **state) {
             for (groups = 0; groups <= (f < FORMS_OF_MANY); groups++) {
                 shs_codes expected = new_codes(30, 16), codes = new_codes(30, 16);
                 shs_omp_options o = SHS_ZERO;
-                o.selection = SHS_SELECT_OLS, o.sparsity = 12;
-                if (groups) o.groups = starts, o.group_count = 5;
+                o.selection = SHS_SELECT_OLS;
+                o.sparsity = 12;
+                if (groups) {
+                    o.groups = starts;
+                    o.group_count = 5;
+                }
                 assert_ok(forms[f](&q, &o, &expected));
                 assert_ok(forms[f](&scaled, &o, &codes));
                 for (i = 0; i < 30 * 16; i++)
@@ -1706,7 +1819,8 @@ static void test_lengths_of_atoms(void **state) {
                 for (k = 0; k < 30; k++) assert_int_equal(codes.used[k], 12);
                 shs_codes_free(NULL, &codes), shs_codes_free(NULL, &expected);
             }
-        problem_free(&q), problem_free(&scaled);
+        problem_free(&q);
+        problem_free(&scaled);
     }
 }
 
@@ -1715,8 +1829,10 @@ static problem in_units(const problem *q, int a, int b) {
     const size_t P = (size_t)q->p, N = (size_t)q->n;
     problem s = *q;
     size_t i;
-    s.D = (shs_real *)malloc(P * N * sizeof *s.D), s.Y = (shs_real *)malloc(P * q->m * sizeof *s.Y);
-    s.gram = (shs_real *)malloc(N * N * sizeof *s.gram), s.dty = (shs_real *)malloc(N * q->m * sizeof *s.dty);
+    s.D = (shs_real *)malloc(P * N * sizeof *s.D);
+    s.Y = (shs_real *)malloc(P * q->m * sizeof *s.Y);
+    s.gram = (shs_real *)malloc(N * N * sizeof *s.gram);
+    s.dty = (shs_real *)malloc(N * q->m * sizeof *s.dty);
     s.norms2 = (shs_real *)malloc(q->m * sizeof *s.norms2);
     for (i = 0; i < P * N; i++) s.D[i] = (shs_real)ldexp((double)q->D[i], a);
     for (i = 0; i < N * N; i++) s.gram[i] = (shs_real)ldexp((double)q->gram[i], 2 * a);
@@ -1746,9 +1862,16 @@ static void check_units(const problem *q, int a, int b, int form, int way, const
         size_t i;
         o.selection = way == BY_OLS || way == OLS_BY_GROUPS ? SHS_SELECT_OLS : SHS_SELECT_OMP;
         o.nonnegative = way == NONNEGATIVE;
-        if (way == BY_GROUPS || way == OLS_BY_GROUPS) o.groups = starts, o.group_count = 4;
-        if (way == WEIGHTED) o.weights = v, o.ldw = q->p;
-        o.sparsity = 7, o.tolerance = limited ? (shs_real)2.5 : 0;
+        if (way == BY_GROUPS || way == OLS_BY_GROUPS) {
+            o.groups = starts;
+            o.group_count = 4;
+        }
+        if (way == WEIGHTED) {
+            o.weights = v;
+            o.ldw = q->p;
+        }
+        o.sparsity = 7;
+        o.tolerance = limited ? (shs_real)2.5 : 0;
         assert_ok(forms[form](q, &o, &expected));
         o.tolerance = (shs_real)ldexp((double)o.tolerance, b);
         assert_ok(forms[form](&scaled, &o, &codes));
@@ -1809,7 +1932,9 @@ static void test_units_of_one(void **state) {
         size_t i;
         int k, normal;
         way = run % 6;
-        o.sparsity = 6, o.selection = way / 2 == 1 ? SHS_SELECT_OLS : SHS_SELECT_OMP, o.nonnegative = way / 2 == 2;
+        o.sparsity = 6;
+        o.selection = way / 2 == 1 ? SHS_SELECT_OLS : SHS_SELECT_OMP;
+        o.nonnegative = way / 2 == 2;
         assert_ok(one_by_one(&q, &o, &expected, way % 2));
         if (way % 2) normal = all_normal(16 * 30, scaled.D) && all_normal(16 * M, scaled.Y);
         else normal = all_normal(30 * 30, scaled.gram) && all_normal(30 * M, scaled.dty);
@@ -1844,7 +1969,8 @@ static void test_units_of_signals(void **state) {
         shs_omp_options o = SHS_ZERO;
         shs_omp_report report;
         double sum2 = 0;
-        o.sparsity = 7, o.selection = way & 1 ? SHS_SELECT_OLS : SHS_SELECT_OMP;
+        o.sparsity = 7;
+        o.selection = way & 1 ? SHS_SELECT_OLS : SHS_SELECT_OMP;
         o.gram_mode = way & 2 ? SHS_GRAM_NEVER : SHS_GRAM_ALWAYS;
         assert_ok(shs_omp_ex(NULL, 16, 30, q.D, 16, M, q.Y, 16, &o, &expected, expected2, NULL));
         assert_ok(shs_omp_ex(NULL, 16, 30, scaled.D, 16, M, scaled.Y, 16, &o, &codes, errors2, &report));
@@ -1859,7 +1985,8 @@ static void test_units_of_signals(void **state) {
         if (sizeof(shs_wide) == sizeof(double) && isfinite(sum2)) assert_close(report.sum2, sum2, 1e-5 * sum2);
         shs_codes_free(NULL, &codes), shs_codes_free(NULL, &expected);
     }
-    problem_free(&q), problem_free(&scaled);
+    problem_free(&q);
+    problem_free(&scaled);
 }
 
 /* Coefficients, or a Gram matrix, that shs_real does not hold are told. */
@@ -1874,7 +2001,9 @@ static void test_out_of_range(void **state) {
                 problem s = in_units(&q, -sign * most / 2, sign * most);
                 shs_codes codes = new_codes(13, 5);
                 shs_omp_options o = SHS_ZERO;
-                o.sparsity = 5, o.selection = (shs_selection)selection, o.gram_mode = (shs_gram_mode)mode;
+                o.sparsity = 5;
+                o.selection = (shs_selection)selection;
+                o.gram_mode = (shs_gram_mode)mode;
                 assert_status(shs_omp_ex(NULL, 16, 30, s.D, 16, 13, s.Y, 16, &o, &codes, NULL, NULL), SHS_OUT_OF_RANGE);
                 assert_int_equal(codes.used[0], 5);
                 o.skip_nan = mode == SHS_GRAM_NEVER;
@@ -1886,9 +2015,13 @@ static void test_out_of_range(void **state) {
         problem s = in_units(&q, -BY_TYPE(65, 515), 0);
         shs_codes codes = new_codes(13, 5);
         shs_omp_options o = SHS_ZERO;
-        o.sparsity = 5, o.gram = s.gram, o.ldg = 30;
+        o.sparsity = 5;
+        o.gram = s.gram;
+        o.ldg = 30;
         assert_status(shs_omp_gram(NULL, 30, 13, s.dty, 30, s.norms2, &o, &codes, NULL, NULL), SHS_OUT_OF_RANGE);
-        o.gram = q.gram, s.norms2[3] = 0, o.tolerance = 1;
+        o.gram = q.gram;
+        s.norms2[3] = 0;
+        o.tolerance = 1;
         assert_status(shs_omp_gram(NULL, 30, 13, q.dty, 30, s.norms2, &o, &codes, NULL, NULL), SHS_BAD_NORMS);
         shs_codes_free(NULL, &codes);
         problem_free(&s);
@@ -1904,7 +2037,9 @@ static void test_atom_without_weight(void **state) {
     shs_omp_options o = SHS_ZERO;
     int first, selection;
     (void)state;
-    o.sparsity = 2, o.mask = mask, o.ldm = 3;
+    o.sparsity = 2;
+    o.mask = mask;
+    o.ldm = 3;
     for (selection = 0; selection < SHS_SELECTION_COUNT; selection++)
         for (first = 0; first < 2; first++) {
             o.selection = (shs_selection)selection;
@@ -1922,7 +2057,9 @@ static void test_gram_of_nothing(void **state) {
     shs_omp_options o = SHS_ZERO;
     shs_omp_report report = SHS_ZERO;
     (void)state;
-    o.sparsity = 1, o.gram = gram, o.ldg = 1;
+    o.sparsity = 1;
+    o.gram = gram;
+    o.ldg = 1;
     for (o.gram_mode = SHS_GRAM_AUTO; o.gram_mode <= SHS_GRAM_ALWAYS; o.gram_mode = (shs_gram_mode)(o.gram_mode + 1)) {
         assert_status(shs_omp_ex(NULL, 2, 1, D, 2, 1, Y, 2, &o, &codes, NULL, NULL), SHS_OUT_OF_RANGE);
         assert_ok(shs_omp_ex(NULL, 2, 1, zero, 2, 1, Y, 2, &o, &codes, NULL, NULL));
@@ -1954,7 +2091,8 @@ static void test_reports_in_units(void **state) {
         shs_omp_options o = SHS_ZERO;
         shs_omp_report report;
         if (Y[1] < REAL_MIN && subnormals_vanish()) continue;
-        o.sparsity = 1, o.tolerance = exponents[k] < 0 ? REAL_MIN : 0;
+        o.sparsity = 1;
+        o.tolerance = exponents[k] < 0 ? REAL_MIN : 0;
         assert_ok(shs_omp_ex(NULL, 3, 1, D, 3, 2, Y, 3, &o, &codes, errors2, &report));
         assert_close((double)report.rmse / unit, sqrt(4.0 / 6),
                      BY_TYPE(1e-6, 1e-14) + (double)REAL_MIN * (double)REAL_EPS / unit);
@@ -1979,14 +2117,25 @@ static void test_no_exceptions(void **state) {
     memset(q.Y + 3 * P, 0, P * sizeof *q.Y);
     memcpy(q.D + 8 * P, q.D + 7 * P, P * sizeof *q.D);
     memset(q.D + 9 * P, 0, P * sizeof *q.D);
-    for (kind = 0; kind < P * M; kind++) mask[kind] = kind % 3 == 0 && kind >= P, weights[kind] = mask[kind]; /* the first: nothing */
+    for (kind = 0; kind < P * M; kind++) { /* the first: nothing */
+        mask[kind] = kind % 3 == 0 && kind >= P;
+        weights[kind] = mask[kind];
+    }
     for (kind = 0; kind < 24; kind++) {
         shs_omp_options o = SHS_ZERO;
-        o.sparsity = P - 1, o.selection = kind & 1 ? SHS_SELECT_OLS : SHS_SELECT_OMP;
+        o.sparsity = P - 1;
+        o.selection = kind & 1 ? SHS_SELECT_OLS : SHS_SELECT_OMP;
         o.tolerance = kind & 2 ? (shs_real)0.1 : 0;
         o.gram_mode = kind & 4 ? SHS_GRAM_NEVER : SHS_GRAM_ALWAYS;
-        if (kind >= 8) o.mask = mask, o.ldm = P;
-        if (kind >= 16) o.mask = NULL, o.weights = weights, o.ldw = P;
+        if (kind >= 8) {
+            o.mask = mask;
+            o.ldm = P;
+        }
+        if (kind >= 16) {
+            o.mask = NULL;
+            o.weights = weights;
+            o.ldw = P;
+        }
         feclearexcept(FE_ALL_EXCEPT);
         assert_ok(shs_omp_ex(&ctx, P, N, q.D, P, M, q.Y, P, &o, &codes, NULL, NULL));
         assert_int_equal(fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW), 0);
@@ -2070,7 +2219,12 @@ static void test_bad_arguments(void **state) {
     call good;
     (void)state;
     memset(&good, 0, sizeof good);
-    good.p = good.ldd = good.ldy = 10, good.n = 20, good.m = 15, good.D = q.D, good.Y = q.Y, good.codes = &out.codes;
+    good.p = good.ldd = good.ldy = 10;
+    good.n = 20;
+    good.m = 15;
+    good.D = q.D;
+    good.Y = q.Y;
+    good.codes = &out.codes;
     good.o.sparsity = 3;
     FAILS(c.p = 0, SHS_BAD_P);
     FAILS(c.p = -4, SHS_BAD_P);
@@ -2108,8 +2262,16 @@ static void test_bad_limits_each(void **state) {
     size_t i;
     (void)state;
     memset(&good, 0, sizeof good);
-    good.p = good.ldd = good.ldy = 10, good.n = 20, good.m = 15, good.D = q.D, good.Y = q.Y, good.codes = &out.codes;
-    for (i = 0; i < 15; i++) sparsity[i] = 2, tolerance[i] = 1;
+    good.p = good.ldd = good.ldy = 10;
+    good.n = 20;
+    good.m = 15;
+    good.D = q.D;
+    good.Y = q.Y;
+    good.codes = &out.codes;
+    for (i = 0; i < 15; i++) {
+        sparsity[i] = 2;
+        tolerance[i] = 1;
+    }
     sparsity[14] = -1;
     FAILS(c.o.sparsity_each = sparsity, SHS_BAD_SPARSITY);
     sparsity[14] = 2;
@@ -2119,9 +2281,12 @@ static void test_bad_limits_each(void **state) {
         const size_t starts[] = {0, 5};
         shs_codes few = new_codes(15, 2);
         shs_omp_options o = SHS_ZERO;
-        o.sparsity = 10, o.sparsity_each = sparsity;
+        o.sparsity = 10;
+        o.sparsity_each = sparsity;
         assert_ok(shs_omp_ex(NULL, 10, 20, q.D, 10, 15, q.Y, 10, &o, &few, NULL, NULL));
-        o.groups = starts, o.group_count = 2, sparsity[4] = 9;
+        o.groups = starts;
+        o.group_count = 2;
+        sparsity[4] = 9;
         assert_ok(shs_omp_ex(NULL, 10, 20, q.D, 10, 15, q.Y, 10, &o, &few, NULL, NULL));
         assert_int_equal(few.used[4], 2);
         sparsity[5] = 3;
@@ -2147,11 +2312,17 @@ static void test_bad_groups(void **state) {
     int k;
     (void)state;
     memset(&good, 0, sizeof good);
-    good.p = good.ldd = good.ldy = 10, good.n = 20, good.m = 15, good.D = q.D, good.Y = q.Y, good.codes = &out.codes;
+    good.p = good.ldd = good.ldy = 10;
+    good.n = 20;
+    good.m = 15;
+    good.D = q.D;
+    good.Y = q.Y;
+    good.codes = &out.codes;
     for (k = 0; k < 5; k++) {
         shs_omp_options o = SHS_ZERO;
         FAILS((c.o.groups = starts[k], c.o.group_count = 4), SHS_BAD_GROUPS);
-        o.groups = starts[k], o.group_count = 4;
+        o.groups = starts[k];
+        o.group_count = 4;
         assert_true(shs_omp_workspace(NULL, 10, 20, 15, 10, &o) == SIZE_MAX);
         assert_status(form_gram(&q, &o, &out.codes), SHS_BAD_GROUPS);
     }
@@ -2162,7 +2333,8 @@ static void test_bad_groups(void **state) {
     FAILS((c.o.groups = starts[5], c.o.group_count = 4, c.o.skip_nan = 1), SHS_BAD_OPTIONS);
     FAILS((c.o.groups = starts[5], c.o.group_count = 4, c.o.mask = mask, c.o.ldm = 10), SHS_BAD_OPTIONS);
     FAILS((c.o.groups = starts[5], c.o.group_count = 4, c.o.weights = q.Y), SHS_BAD_OPTIONS);
-    learning.coding.groups = starts[5], learning.coding.group_count = 4;
+    learning.coding.groups = starts[5];
+    learning.coding.group_count = 4;
     assert_status(shs_ksvd_ex(NULL, 10, 20, 15, q.Y, 10, &learning, q.D, 10, NULL, NULL), SHS_BAD_OPTIONS);
     assert_true(shs_omp_one_workspace(20, &learning.coding) == SIZE_MAX);
     assert_true(shs_omp_one_direct_workspace(10, 20, &learning.coding) == SIZE_MAX);
@@ -2184,7 +2356,12 @@ static void test_bad_context(void **state) {
     call good;
     (void)state;
     memset(&good, 0, sizeof good);
-    good.p = good.ldd = good.ldy = 10, good.n = 20, good.m = 15, good.D = q.D, good.Y = q.Y, good.codes = &out.codes;
+    good.p = good.ldd = good.ldy = 10;
+    good.n = 20;
+    good.m = 15;
+    good.D = q.D;
+    good.Y = q.Y;
+    good.codes = &out.codes;
     good.ctx = &ctx;
     ctx.threads = -1;
     FAILS((void)c, SHS_BAD_CONTEXT);
@@ -2206,22 +2383,32 @@ static void test_not_finite(void **state) {
     size_t k, j;
     (void)state;
     memset(&good, 0, sizeof good);
-    good.p = good.ldd = good.ldy = 10, good.n = 20, good.m = 300, good.D = q.D, good.Y = q.Y, good.codes = &out.codes;
+    good.p = good.ldd = good.ldy = 10;
+    good.n = 20;
+    good.m = 300;
+    good.D = q.D;
+    good.Y = q.Y;
+    good.codes = &out.codes;
     good.o.sparsity = 3;
     for (k = 0; k < 3; k++)
         for (j = 0; j < 3; j++) {
             size_t places[3], in_d = j * 99 + j / 2, in_gram = j * 199 + j / 2;
             shs_real kept;
-            places[0] = 0, places[1] = 1511, places[2] = 2999;
-            kept = q.D[in_d], q.D[in_d] = (shs_real)bad[k];
+            places[0] = 0;
+            places[1] = 1511;
+            places[2] = 2999;
+            kept = q.D[in_d];
+            q.D[in_d] = (shs_real)bad[k];
             FAILS((void)c, SHS_DICTIONARY_NOT_FINITE);
             FAILS(c.o.gram_mode = SHS_GRAM_NEVER, SHS_DICTIONARY_NOT_FINITE);
             q.D[in_d] = kept;
-            kept = q.Y[places[j]], q.Y[places[j]] = (shs_real)bad[k];
+            kept = q.Y[places[j]];
+            q.Y[places[j]] = (shs_real)bad[k];
             FAILS((void)c, SHS_SIGNALS_NOT_FINITE);
             FAILS(c.o.gram_mode = SHS_GRAM_NEVER, SHS_SIGNALS_NOT_FINITE);
             q.Y[places[j]] = kept;
-            kept = q.gram[in_gram], q.gram[in_gram] = (shs_real)bad[k];
+            kept = q.gram[in_gram];
+            q.gram[in_gram] = (shs_real)bad[k];
             FAILS((c.o.gram = q.gram, c.o.ldg = 20), SHS_BAD_GRAM);
             q.gram[in_gram] = kept;
         }
@@ -2236,24 +2423,32 @@ static void test_bad_gram_form(void **state) {
     shs_codes *codes = &out.codes;
     shs_real kept;
     (void)state;
-    o.gram = q.gram, o.ldg = 20, o.sparsity = 3;
+    o.gram = q.gram;
+    o.ldg = 20;
+    o.sparsity = 3;
     assert_status(shs_omp_gram(NULL, 0, 15, q.dty, 20, q.norms2, &o, codes, NULL, NULL), SHS_BAD_N);
     assert_status(shs_omp_gram(NULL, -3, 15, q.dty, 20, q.norms2, &o, codes, NULL, NULL), SHS_BAD_N);
     assert_status(shs_omp_gram(NULL, 20, 15, NULL, 20, q.norms2, &o, codes, NULL, NULL), SHS_BAD_CORRELATIONS);
     assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 19, q.norms2, &o, codes, NULL, NULL), SHS_BAD_CORRELATIONS);
     assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &o, NULL, NULL, NULL), SHS_BAD_CODES);
     assert_status(shs_omp_gram(NULL, 20, 16, q.dty, 20, q.norms2, &o, codes, NULL, NULL), SHS_BAD_CODES);
-    bad = o, bad.gram = NULL;
+    bad = o;
+    bad.gram = NULL;
     assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &bad, codes, NULL, NULL), SHS_BAD_GRAM);
-    bad = o, bad.ldg = 19;
+    bad = o;
+    bad.ldg = 19;
     assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &bad, codes, NULL, NULL), SHS_BAD_GRAM);
-    bad = o, bad.sparsity = -2;
+    bad = o;
+    bad.sparsity = -2;
     assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &bad, codes, NULL, NULL), SHS_BAD_SPARSITY);
-    bad = o, bad.tolerance = -2;
+    bad = o;
+    bad.tolerance = -2;
     assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &bad, codes, NULL, NULL), SHS_BAD_TOLERANCE);
-    bad = o, bad.tolerance = 1;
+    bad = o;
+    bad.tolerance = 1;
     assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, NULL, &bad, codes, NULL, NULL), SHS_BAD_NORMS);
-    kept = q.norms2[14], q.norms2[14] = -1;
+    kept = q.norms2[14];
+    q.norms2[14] = -1;
     assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &bad, codes, NULL, NULL), SHS_BAD_NORMS);
     q.norms2[14] = (shs_real)NAN;
     assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &bad, codes, NULL, NULL), SHS_BAD_NORMS);
@@ -2285,7 +2480,10 @@ static void test_gram_of_one_triangle(void **state) {
                 if (whole && lost) G[j * (N + 1) + i] *= 1 + 8 * BY_TYPE(1.2e-7f, 2.3e-16);
                 if (!whole && lost && (!one || i + j == 2 * N - 3)) G[j * (N + 1) + i] = 0;
             }
-        o.gram = l.gram = G, o.ldg = l.ldg = N + 1, o.sparsity = 3, l.lambda = (shs_real)0.1;
+        o.gram = l.gram = G;
+        o.ldg = l.ldg = N + 1;
+        o.sparsity = 3;
+        l.lambda = (shs_real)0.1;
         if (whole) {
             shs_codes codes = new_codes(M, N);
             assert_ok(shs_omp_ex(NULL, P, N, q.D, P, M, q.Y, P, &o, &codes, NULL, NULL));
@@ -2316,13 +2514,20 @@ static void test_few_signals(void **state) {
         for (form = 0; form < 3; form++)
             for (count = 1; count < 5; count++) {
                 shs_omp_options o = SHS_ZERO;
-                o.sparsity = S, o.nonnegative = form == 1, o.selection = form == 2 ? SHS_SELECT_OLS : SHS_SELECT_OMP;
-                if (with) o.gram = q.gram, o.ldg = N;
+                o.sparsity = S;
+                o.nonnegative = form == 1;
+                o.selection = form == 2 ? SHS_SELECT_OLS : SHS_SELECT_OMP;
+                if (with) {
+                    o.gram = q.gram;
+                    o.ldg = N;
+                }
                 assert_ok(shs_omp_ex(NULL, P, N, q.D, P, M, q.Y, P, &o, &all, NULL, NULL));
                 for (first = 0; first < M; first += count) {
                     shs_codes part = few;
                     part.m = count < M - first ? count : M - first;
-                    part.used += first, part.atoms += first * S, part.coefs += first * S;
+                    part.used += first;
+                    part.atoms += first * S;
+                    part.coefs += first * S;
                     assert_ok(shs_omp_ex(NULL, P, N, q.D, P, part.m, q.Y + first * P, P, &o, &part, NULL, NULL));
                     if (!with) continue;
                     assert_ok(shs_omp_gram(NULL, N, part.m, q.dty + first * N, N, NULL, &o, &part, NULL, NULL));
@@ -2336,7 +2541,9 @@ static void test_few_signals(void **state) {
         const int atom = all.atoms[i * S];
         const shs_real was = q.D[atom * P];
         shs_real *column = q.gram + atom * N, saved[N];
-        o.sparsity = S, o.gram = q.gram, o.ldg = N;
+        o.sparsity = S;
+        o.gram = q.gram;
+        o.ldg = N;
         assert_ok(shs_omp_ex(NULL, P, N, q.D, P, M, q.Y, P, &o, &all, NULL, NULL));
         memcpy(saved, column, sizeof saved);
         column[(atom + 7) % N] = (shs_real)NAN;
@@ -2355,7 +2562,9 @@ static void test_few_signals(void **state) {
     if (BY_ENGINE(1, 0)) { /* nobody reads the caller's Gram matrix at the column of an atom that no pursuit chose */
         shs_omp_options o = SHS_ZERO;
         char chosen[N] = {0};
-        o.sparsity = S, o.gram = q.gram, o.ldg = N;
+        o.sparsity = S;
+        o.gram = q.gram;
+        o.ldg = N;
         for (i = 0; i < 3; i++)
             for (j = 0; j < all.used[i]; j++) chosen[all.atoms[i * S + j]] = 1;
         for (i = 0; chosen[i];) i++;
@@ -2421,10 +2630,12 @@ static void test_bad_one_not_finite(void **state) {
     int *atoms = out.atoms, *used = &out.used;
     shs_real *x = out.coefs, kept;
     (void)state;
-    kept = q.dty[19], q.dty[19] = (shs_real)NAN;
+    kept = q.dty[19];
+    q.dty[19] = (shs_real)NAN;
     assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, LIMITS(3, 0), w, size, atoms, x, used, NULL), SHS_BAD_CORRELATIONS);
     q.dty[19] = kept;
-    kept = q.Y[9], q.Y[9] = (shs_real)INFINITY;
+    kept = q.Y[9];
+    q.Y[9] = (shs_real)INFINITY;
     assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, LIMITS(3, 0), w, direct, atoms, x, used, NULL),
                   SHS_SIGNALS_NOT_FINITE);
     q.Y[9] = kept;
@@ -2446,7 +2657,8 @@ static void test_no_signals(void **state) {
     assert_int_equal(out.report.not_reached, 0);
     assert_close(out.report.sum2, 0, 0);
     assert_close(out.report.rmse, 0, 0);
-    o.gram = q.gram, o.ldg = 20;
+    o.gram = q.gram;
+    o.ldg = 20;
     assert_ok(shs_omp_gram(NULL, 20, 0, q.dty, 20, q.norms2, &o, &out.codes, NULL, NULL));
     q.D[7] = (shs_real)NAN;
     assert_status(shs_omp_ex(NULL, 10, 20, q.D, 10, 0, NULL, 10, &o, &out.codes, NULL, NULL), SHS_DICTIONARY_NOT_FINITE);
@@ -2511,7 +2723,10 @@ static void assert_same_for_any_threads(const problem *q, const shs_omp_options 
             shs_context ctx = SHS_ZERO;
             result r;
             ctx.threads = threads;
-            if (callback) ctx.parallel_fn = run_reversed, ctx.parallel_user = &calls;
+            if (callback) {
+                ctx.parallel_fn = run_reversed;
+                ctx.parallel_user = &calls;
+            }
             r = coded(q, &ctx, o);
             assert_identical_results(q, &r, &expected);
             result_free(&r);
@@ -2527,9 +2742,11 @@ static void test_threads(void **state) {
     (void)state;
     for (mode = SHS_GRAM_AUTO + first_of(test_instance, 3); mode <= SHS_GRAM_NEVER; mode += every(3)) {
         o.gram_mode = (shs_gram_mode)mode;
-        o.sparsity = 7, o.tolerance = 0;
+        o.sparsity = 7;
+        o.tolerance = 0;
         assert_same_for_any_threads(&q, &o);
-        o.sparsity = 0, o.tolerance = (shs_real)0.05; /* below 1e-2 |y|: refreshes too */
+        o.sparsity = 0; /* below 1e-2 |y|: refreshes too */
+        o.tolerance = (shs_real)0.05;
         assert_same_for_any_threads(&q, &o);
     }
     problem_free(&q);
@@ -2623,9 +2840,11 @@ static void test_threads_of_groups(void **state) {
     o.groups = groups = new_groups(900, 0, &o.group_count);
     for (mode = SHS_GRAM_ALWAYS; mode <= SHS_GRAM_NEVER; mode++) {
         o.gram_mode = (shs_gram_mode)mode;
-        o.sparsity = 7, o.tolerance = 0;
+        o.sparsity = 7;
+        o.tolerance = 0;
         assert_same_for_any_threads(&q, &o);
-        o.sparsity = 30, o.tolerance = (shs_real)0.5;
+        o.sparsity = 30;
+        o.tolerance = (shs_real)0.5;
         assert_same_for_any_threads(&q, &o);
     }
     free(groups);
@@ -2684,13 +2903,16 @@ static void test_cancel(void **state) {
     size_t i, before = 0;
     (void)state;
     assert_ok(shs_omp(NULL, q.p, q.n, q.D, q.m, q.Y, 5, &all));
-    ctx.progress_fn = watch_progress, ctx.progress_user = &w, ctx.threads = 1;
+    ctx.progress_fn = watch_progress;
+    ctx.progress_user = &w;
+    ctx.threads = 1;
     for (cancel_at = 0;; cancel_at++) {
         shs_codes codes = new_codes(q.m, 5);
         shs_status status;
         size_t reached = 0;
         memset(&w, 0, sizeof w);
-        w.cancel_at = cancel_at, w.in_order = 1;
+        w.cancel_at = cancel_at;
+        w.in_order = 1;
         memset(codes.used, PATTERN, q.m * sizeof *codes.used);
         status = shs_omp(&ctx, q.p, q.n, q.D, q.m, q.Y, 5, &codes);
         assert_true(w.in_order);
@@ -2764,9 +2986,11 @@ static void test_workspace(void **state) {
                 o.sparsity = 0;
                 o.tolerance = (shs_real)0.01;
                 assert_workspace_is_enough(&q, &o, threads);
-                o.groups = groups = new_groups(q.m, 0, &o.group_count), o.sparsity = 3;
+                o.groups = groups = new_groups(q.m, 0, &o.group_count);
+                o.sparsity = 3;
                 assert_workspace_is_enough(&q, &o, threads);
-                o.groups = NULL, o.group_count = 0;
+                o.groups = NULL;
+                o.group_count = 0;
                 free(groups);
             }
         }
@@ -2783,7 +3007,8 @@ static void test_workspace_of_gram_form(void **state) {
     size_t query;
     void *memory;
     (void)state;
-    o.gram = q.gram, o.ldg = 50;
+    o.gram = q.gram;
+    o.ldg = 50;
     ctx.threads = 2;
     query = shs_omp_workspace(&ctx, 0, 50, 33, 6, &o);
     memory = malloc(query);
@@ -2843,7 +3068,9 @@ static void test_workspace_macros(void **state) {
             for (rule = 0; rule < 3; rule++) {
                 const int n = lengths[j];
                 shs_omp_options o = SHS_ZERO;
-                o.sparsity = s, o.selection = rule == 1 ? SHS_SELECT_OLS : SHS_SELECT_OMP, o.nonnegative = rule == 2;
+                o.sparsity = s;
+                o.selection = rule == 1 ? SHS_SELECT_OLS : SHS_SELECT_OMP;
+                o.nonnegative = rule == 2;
                 assert_int_equal(SHS_OMP_ONE_WORKSPACE_EX(n, s, o.selection, o.nonnegative), shs_omp_one_workspace(n, &o));
                 if (!rule) assert_int_equal(SHS_OMP_ONE_WORKSPACE(n, s), shs_omp_one_workspace(n, &o));
                 for (i = 0; i < count; i++) {
@@ -2899,7 +3126,10 @@ static shs_codes mixed_codes(void) {
     int i, k;
     for (i = 0; i < 5; i++) {
         c.used[i] = used[i];
-        for (k = 0; k < used[i]; k++) c.atoms[4 * i + k] = atoms[i][k], c.coefs[4 * i + k] = (shs_real)(10 * i + atoms[i][k]);
+        for (k = 0; k < used[i]; k++) {
+            c.atoms[4 * i + k] = atoms[i][k];
+            c.coefs[4 * i + k] = (shs_real)(10 * i + atoms[i][k]);
+        }
     }
     return c;
 }
@@ -2959,7 +3189,8 @@ static void test_synthesize(void **state) {
     assert_status(shs_codes_synthesize(NULL, 7, 6, D, 9, &c, SIZE_MAX, 2, Z, 11), SHS_BAD_CODES);
     assert_status(shs_codes_synthesize(NULL, 7, 6, D, 9, &c, 0, 5, NULL, 11), SHS_BAD_OUTPUT);
     for (i = 0; i < 55; i++) assert_close(Z[i], 77, 0);
-    free(D), free(Z);
+    free(D);
+    free(Z);
     shs_codes_free(NULL, &c);
 }
 
@@ -2989,7 +3220,8 @@ static void test_residual(void **state) {
     assert_status(shs_codes_residual(NULL, 13, 30, q.D, 13, q.m, q.Y, 12, &c, E, 15, &sum2), SHS_BAD_LDY);
     assert_status(shs_codes_residual(NULL, 13, 30, q.D, 13, q.m, q.Y, 13, NULL, E, 15, &sum2), SHS_BAD_CODES);
     assert_status(shs_codes_residual(NULL, 13, 30, q.D, 13, q.m + 1, q.Y, 13, &c, E, 15, &sum2), SHS_BAD_CODES);
-    free(E), free(in_place);
+    free(E);
+    free(in_place);
     shs_codes_free(NULL, &c);
     problem_free(&q);
 }
@@ -3038,7 +3270,9 @@ static void test_refused_atom(void **state) {
     shs_omp_report report;
     int mode;
     (void)state;
-    D[2] = (shs_real)sqrt(1 - small * small), D[3] = (shs_real)small, y[1] = (shs_real)across;
+    D[2] = (shs_real)sqrt(1 - small * small);
+    D[3] = (shs_real)small;
+    y[1] = (shs_real)across;
     o.tolerance = 1;
     for (mode = SHS_GRAM_ALWAYS; mode <= SHS_GRAM_NEVER; mode++) {
         o.gram_mode = (shs_gram_mode)mode;
@@ -3061,7 +3295,10 @@ static void test_falling_coefficients(void **state) {
     shs_omp_report report;
     int mode, i;
     (void)state;
-    for (i = 0; i < n; i++) D[i * n + i] = 1, y[i] = (shs_real)pow(BY_TYPE(2e-3, 1e-7), i);
+    for (i = 0; i < n; i++) {
+        D[i * n + i] = 1;
+        y[i] = (shs_real)pow(BY_TYPE(2e-3, 1e-7), i);
+    }
     o.tolerance = (shs_real)BY_TYPE(1e-30, 1e-80);
     for (mode = SHS_GRAM_ALWAYS; mode <= SHS_GRAM_NEVER; mode++) {
         o.gram_mode = (shs_gram_mode)mode;
@@ -3132,7 +3369,8 @@ static void test_reached_is_true(void **state) {
                 shs_omp_options one = SHS_ZERO;
                 shs_codes alone = new_codes(1, codes.stride);
                 shs_real error2;
-                one.tolerance = tolerance[i], one.gram_mode = modes[mode];
+                one.tolerance = tolerance[i];
+                one.gram_mode = modes[mode];
                 assert_ok(shs_omp_ex(NULL, p, n, D, p, 1, signal_of(&q, i), p, &one, &alone, &error2, &report));
                 assert_memory_equal(&error2, errors2 + i, sizeof error2); /* so that it can be said of each signal */
                 missed += report.not_reached;
@@ -3178,11 +3416,13 @@ static void test_cancelled_groups(void **state) {
     size_t *groups, i, before;
     watch w;
     (void)state;
-    o.groups = groups = new_groups(q.m, 2, &o.group_count), o.sparsity = 3;
+    o.groups = groups = new_groups(q.m, 2, &o.group_count);
+    o.sparsity = 3;
     assert_ok(shs_omp_ex(NULL, 8, 20, q.D, 8, q.m, q.Y, 8, &o, &all, NULL, NULL));
     memset(&w, 0, sizeof w);
     w.in_order = 1;
-    ctx.progress_fn = watch_progress, ctx.progress_user = &w;
+    ctx.progress_fn = watch_progress;
+    ctx.progress_user = &w;
     assert_status(shs_omp_ex(&ctx, 8, 20, q.D, 8, q.m, q.Y, 8, &o, &codes, NULL, NULL), SHS_CANCELLED);
     before = w.last_step;
     assert_true(w.in_order && before % 2 == 0);
@@ -3205,9 +3445,11 @@ static void test_cancelled_between_rounds(void **state) {
     int i, kept = 0;
     (void)state;
     memset(&w, 0, sizeof w);
-    o.sparsity = 2, o.signals_per_group = 2;
+    o.sparsity = 2;
+    o.signals_per_group = 2;
     for (i = 0; i < m; i++) codes.used[i] = 2;
-    ctx.progress_fn = watch_progress, ctx.progress_user = &w;
+    ctx.progress_fn = watch_progress;
+    ctx.progress_user = &w;
     assert_status(shs_omp_ex(&ctx, 6, 10, q.D, 6, m, q.Y, 6, &o, &codes, NULL, &report), SHS_CANCELLED);
     while (kept < m && codes.used[kept]) kept++;
     assert_in_range(kept, 1, LEAST_ROUNDS > 1 ? m - 1 : m);
@@ -3233,13 +3475,16 @@ static void test_cancelled_in_units(void **state) {
     (void)state;
     memset(&w, 0, sizeof w);
     for (i = 0; i < m; i++) Y[2 * i + 1] = (shs_real)ldexp(1, BY_TYPE(-64, -300));
-    o.sparsity = 1, o.signals_per_group = 2;
-    ctx.progress_fn = watch_progress, ctx.progress_user = &w;
+    o.sparsity = 1;
+    o.signals_per_group = 2;
+    ctx.progress_fn = watch_progress;
+    ctx.progress_user = &w;
     assert_status(shs_omp_ex(&ctx, 2, 1, D, 2, m, Y, 2, &o, &codes, errors2, &report), SHS_CANCELLED);
     for (i = 0; i < m; i++) sum2 += (double)errors2[i];
     assert_true(sum2 > 0);
     assert_close((double)report.sum2 / sum2, 1, BY_TYPE(1e-5, 1e-12));
-    free(Y), free(errors2);
+    free(Y);
+    free(errors2);
     shs_codes_free(NULL, &codes);
 }
 
@@ -3254,7 +3499,8 @@ static void test_norm_of_every_length(void **state) {
         shs_omp_report report;
         double sum = 0;
         for (i = 0; i < p; i++) sum += (double)q.Y[i] * (double)q.Y[i];
-        o.sparsity = 1, o.tolerance = (shs_real)(1.01 * sqrt(sum));
+        o.sparsity = 1;
+        o.tolerance = (shs_real)(1.01 * sqrt(sum));
         assert_ok(shs_omp_ex(NULL, p, 3, q.D, p, 1, q.Y, p, &o, &codes, NULL, &report));
         assert_int_equal(codes.used[0], 0);
         assert_close(report.sum2, sum, 4e-7 * sum);
@@ -3279,7 +3525,9 @@ static void test_small_part_beside_a_large_one(void **state) {
         shs_codes codes = new_codes(1, 2);
         shs_omp_options o = SHS_ZERO;
         shs_omp_report report;
-        o.sparsity = 2, o.tolerance = (shs_real)0.1, o.gram_mode = modes[f];
+        o.sparsity = 2;
+        o.tolerance = (shs_real)0.1;
+        o.gram_mode = modes[f];
         assert_ok(shs_omp_ex(NULL, 40, 60, q.D, 40, 1, q.Y, 40, &o, &codes, NULL, &report));
         assert_int_equal(report.not_reached, 1);
         assert_int_equal(codes.used[0], 2);
@@ -3300,9 +3548,11 @@ static void test_report_of_gram_form(void **state) {
     shs_real errors2[25], expected2[25];
     size_t i;
     (void)state;
-    o.sparsity = 5, o.tolerance = 2;
+    o.sparsity = 5;
+    o.tolerance = 2;
     assert_ok(shs_omp_ex(NULL, 20, 30, q.D, 20, 25, q.Y, 20, &o, &expected, expected2, &of_signals));
-    o.gram = q.gram, o.ldg = 30;
+    o.gram = q.gram;
+    o.ldg = 30;
     assert_ok(shs_omp_gram(NULL, 30, 25, q.dty, 30, q.norms2, &o, &codes, errors2, &report));
     assert_same_codes(&codes, &expected, 25, SAME);
     for (i = 0; i < 25; i++) assert_close(errors2[i], expected2[i], BY_TYPE(1e-4, 1e-12) * (double)q.norms2[i]);
@@ -3346,7 +3596,8 @@ static void test_overflowing_correlations(void **state) {
             size_t size;
             void *workspace;
             one.m = 1;
-            o.sparsity = n < 3 ? n : 3, o.selection = (shs_selection)selection;
+            o.sparsity = n < 3 ? n : 3;
+            o.selection = (shs_selection)selection;
             size = shs_omp_one_direct_workspace(3, n, &o);
             workspace = malloc(size);
             assert_status(shs_omp_one_direct(3, n, D, 3, y, &o, workspace, size, one.atoms, one.coefs, one.used, NULL),

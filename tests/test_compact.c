@@ -17,8 +17,10 @@ static void seal(unsigned char *from, size_t count, unsigned char *to) {
     uint32_t crc = 0xffffffff;
     size_t i;
     int b;
-    for (i = 0; i < count; i++)
-        for (crc ^= from[i], b = 0; b < 8; b++) crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
+    for (i = 0; i < count; i++) {
+        crc ^= from[i];
+        for (b = 0; b < 8; b++) crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
+    }
     for (b = 0; b < 4; b++) to[b] = (unsigned char)(~crc >> 8 * b & 255);
 }
 
@@ -52,8 +54,10 @@ static void test_half_precision(void **state) {
         double below = half_value(bits), above = bits < LAST ? half_value(bits + 1) : 65536, middle = (below + above) / 2;
         shs_real *x = codes.coefs + bits * 8;
         codes.used[bits] = 8;
-        x[0] = (shs_real)below, x[1] = (shs_real)middle;
-        x[2] = (shs_real)(middle * (1 - 4 * (double)REAL_EPS)), x[3] = (shs_real)(middle * (1 + 4 * (double)REAL_EPS));
+        x[0] = (shs_real)below;
+        x[1] = (shs_real)middle;
+        x[2] = (shs_real)(middle * (1 - 4 * (double)REAL_EPS));
+        x[3] = (shs_real)(middle * (1 + 4 * (double)REAL_EPS));
         if (bits == LAST) x[1] = x[3] = x[2]; /* the middle is infinity's */
         for (way = 0; way < 4; way++) x[4 + way] = -x[way];
     }
@@ -62,7 +66,9 @@ static void test_half_precision(void **state) {
         double below = half_value(bits), above = bits < LAST ? half_value(bits + 1) : below;
         const shs_real *x = codes.coefs + bits * 8;
         double expected[4];
-        expected[0] = expected[2] = below, expected[1] = bits & 1 ? above : below, expected[3] = above;
+        expected[0] = expected[2] = below;
+        expected[1] = bits & 1 ? above : below;
+        expected[3] = above;
         for (way = 0; way < 8; way++)
             if ((double)x[way] != (way < 4 ? 1 : -1) * expected[way % 4])
                 fail_msg("%#x, %d: %.17g, not %.17g", (unsigned)bits, way, (double)x[way], expected[way % 4]);
@@ -110,7 +116,9 @@ static void test_against_the_twin(void **state) {
             shs_wide *work = (shs_wide *)malloc((size_t)(p + 3 * stride) * sizeof *work);
             for (k = 0; k < p * n; k++) D[k] += (shs_real)((k / p % 3) * (k % p == 0 ? 2 : 0)); /* alike */
             normalise(p, n, D);
-            z = copy_of(&x), nearest = copy_of(&x), twin = copy_of(&x);
+            z = copy_of(&x);
+            nearest = copy_of(&x);
+            twin = copy_of(&x);
             assert_ok(shs_codes_round(NULL, p, n, D, p, coef_types[t], &z));
             assert_ok(shs_codes_round(NULL, 0, n, NULL, 0, coef_types[t], &nearest));
             again = copy_of(&z);
@@ -124,7 +132,8 @@ static void test_against_the_twin(void **state) {
                 assert_true(mine <= plain * (1 + 1e-4) + 1e-12 * size * size);
                 assert_same_signal(&z, i, &again, i);
                 /* but for what lies in the middle, to rounding */
-                differ += fabs(mine - theirs) > 1e-3 * theirs + 1e-11 * size * size, all++;
+                differ += fabs(mine - theirs) > 1e-3 * theirs + 1e-11 * size * size;
+                all++;
             }
             shs_codes_free(NULL, &x), shs_codes_free(NULL, &z), shs_codes_free(NULL, &nearest);
             shs_codes_free(NULL, &twin), shs_codes_free(NULL, &again), free(D), free(work);
@@ -141,7 +150,9 @@ static void test_refit_on_natural_patches(void **state) {
     shs_ksvd_options o = SHS_ZERO;
     size_t i, t;
     (void)state;
-    o.iterations = 2, o.coding.sparsity = S, o.parallel_atoms = 32;
+    o.iterations = 2;
+    o.coding.sparsity = S;
+    o.parallel_atoms = 32;
     assert_ok(shs_ksvd_ex(NULL, P, N, M, Y, P, &o, D, P, NULL, NULL));
     assert_ok(shs_codes_create(NULL, M, S, &x));
     assert_ok(shs_omp(NULL, P, N, D, M, Y, S, &x));
@@ -154,7 +165,8 @@ static void test_refit_on_natural_patches(void **state) {
             double a = error_of(P, D, &x, &z, i), b = error_of(P, D, &x, &nearest, i);
             double size = inner(P, Y + i * P, Y + i * P);
             assert_true(a <= b * (1 + 1e-4) + 1e-12 * size);
-            refit[t] += a, plain[t] += b;
+            refit[t] += a;
+            plain[t] += b;
         }
         /* the error of the signals grows by the rounding error only */
         assert_ok(shs_codes_residual(NULL, P, N, D, P, M, Y, P, &x, NULL, P, &fitted2));
@@ -167,7 +179,8 @@ static void test_refit_on_natural_patches(void **state) {
                   refit[0] / plain[0], refit[1] / plain[1], refit[2] / plain[2], refit[0] / residual);
     assert_true(refit[0] < 0.65 * plain[0] && refit[1] < 0.65 * plain[1] && refit[2] < 0.95 * plain[2]);
     shs_codes_free(NULL, &x);
-    free(D), free(Y);
+    free(D);
+    free(Y);
 }
 
 /* Dependent atoms, no atoms, zeros, and a dictionary with squares out of range: each coefficient is rounded by itself. */
@@ -181,7 +194,8 @@ static void test_odd_supports(void **state) {
     for (k = 0; k < 24; k++) D[k] = (shs_real)((k / 4 % 3 == k % 4) + (k / 4 == 5));
     for (k = 0; k < 6; k++) x.coefs[k] = 0;
     for (t = 0; t < 3; t++) {
-        z = copy_of(&x), nearest = copy_of(&x);
+        z = copy_of(&x);
+        nearest = copy_of(&x);
         assert_ok(shs_codes_round(NULL, p, n, D, p, coef_types[t], &z));
         assert_ok(shs_codes_round(NULL, 0, n, NULL, 0, coef_types[t], &nearest));
         for (k = 0; k < 40; k++)
@@ -189,7 +203,8 @@ static void test_odd_supports(void **state) {
         shs_codes_free(NULL, &z), shs_codes_free(NULL, &nearest);
     }
     for (k = 0; k < 24; k++) D[k] = REAL_MAX / 4 * (shs_real)(k % 5);
-    z = copy_of(&x), nearest = copy_of(&x);
+    z = copy_of(&x);
+    nearest = copy_of(&x);
     assert_ok(shs_codes_round(NULL, p, n, D, p, SHS_COEF_I8, &z));
     assert_ok(shs_codes_round(NULL, 0, n, NULL, 0, SHS_COEF_I8, &nearest));
     for (t = 0; t < x.m; t++) assert_same_signal(&z, t, &nearest, t);
@@ -255,7 +270,8 @@ static void test_zeros_stay(void **state) {
         for (k = 0; k < x.used[i]; k++)
             if ((i + (size_t)k) % 3 == 0) x.coefs[i * 3 + (size_t)k] = 0;
     for (t = 0; t < 3; t++) {
-        z = copy_of(&x), y = copy_of(&x);
+        z = copy_of(&x);
+        y = copy_of(&x);
         for (i = 0; i < M1 * 3; i++)
             if (y.atoms[i] == 0) y.coefs[i] = -y.coefs[i];
         assert_ok(shs_codes_round(NULL, P1, N1, D, P1, coef_types[t], &z));
@@ -289,8 +305,13 @@ static void test_the_bytes(void **state) {
     shs_codes codes = SHS_ZERO;
     memory_file *f = new_file();
     (void)state;
-    codes.m = 3, codes.stride = 2, codes.used = used, codes.atoms = atoms, codes.coefs = coefs;
-    memcpy(f->bytes, expected, sizeof expected), f->size = sizeof expected;
+    codes.m = 3;
+    codes.stride = 2;
+    codes.used = used;
+    codes.atoms = atoms;
+    codes.coefs = coefs;
+    memcpy(f->bytes, expected, sizeof expected);
+    f->size = sizeof expected;
     seal_file(f);
     assert_int_equal(shs_compact_size(300, SHS_COEF_I8, 3, 2, 3), sizeof expected);
     {
@@ -321,11 +342,13 @@ static void test_all_comes_back(void **state) {
             int most = 0, p = 5;
             shs_real *D = new_normal((size_t)(p * cases[c].n), 2), *Z = new_normal(5 * m, 3), *W = new_normal(5 * m, 4);
             assert_ok(shs_codes_round(NULL, p, cases[c].n, D, p, coef_types[t], &x));
-            for (nonzeros = 0, i = 0; i < m; i++) {
+            nonzeros = 0;
+            for (i = 0; i < m; i++) {
                 most = x.used[i] > most ? x.used[i] : most;
                 nonzeros += (size_t)x.used[i];
             }
-            reset(f), reset(twice);
+            reset(f);
+            reset(twice);
             assert_ok(shs_compact_save(&x, cases[c].n, coef_types[t], write_bytes, f));
             assert_int_equal(f->size, shs_compact_size(cases[c].n, coef_types[t], m, most, nonzeros));
             assert_ok(shs_compact_load(NULL, cases[c].n, read_bytes, f, &got));
@@ -352,9 +375,12 @@ static void test_all_comes_back(void **state) {
             assert_ok(shs_codes_synthesize(NULL, p, cases[c].n, D, p, &x, first, count, W, p));
             assert_memory_equal(Z, W, 5 * count * sizeof *Z);
             shs_codes_free(NULL, &got), shs_codes_free(NULL, &x);
-            free(D), free(Z), free(W);
+            free(D);
+            free(Z);
+            free(W);
         }
-    free(f), free(twice);
+    free(f);
+    free(twice);
 }
 
 /* Damage: any changed byte, any missing byte, and impossible numbers with right check sums. */
@@ -375,8 +401,13 @@ static void test_damage(void **state) {
     memory_file *f = new_file(), *whole = new_file();
     size_t i, t, size, numbers = 64 + 3;
     (void)state;
-    codes.m = 3, codes.stride = 3, codes.used = used, codes.atoms = atoms, codes.coefs = coefs;
-    memset(&compact, 0x5a, sizeof compact), memcpy(&untouched, &compact, sizeof compact);
+    codes.m = 3;
+    codes.stride = 3;
+    codes.used = used;
+    codes.atoms = atoms;
+    codes.coefs = coefs;
+    memset(&compact, 0x5a, sizeof compact);
+    memcpy(&untouched, &compact, sizeof compact);
     memset(&got, 0x5a, sizeof got);
 #define REFUSES(answer)                                                                                                        \
     (assert_status(shs_compact_open(f->bytes, f->size, &compact), answer), rewind_file(f, 0),                                 \
@@ -389,7 +420,8 @@ static void test_damage(void **state) {
         for (i = 0; i < size; i++)
             for (k = 0; k < 8; k++) {
                 shs_status status;
-                *f = *whole, f->bytes[i] = (unsigned char)(f->bytes[i] ^ 1 << k);
+                *f = *whole;
+                f->bytes[i] = (unsigned char)(f->bytes[i] ^ 1 << k);
                 status = shs_compact_open(f->bytes, f->size, &compact);
                 if (i < 8) assert_status(status, SHS_FOREIGN_COMPACT);
                 else if (i < 12 && (i > 8 || k > 0)) assert_status(status, SHS_NEWER_COMPACT);
@@ -398,17 +430,21 @@ static void test_damage(void **state) {
                 assert_true(shs_compact_load(NULL, 10, read_bytes, f, &got) != SHS_OK);
             }
         for (i = 0; i < size; i++) {
-            *f = *whole, f->size = i;
+            *f = *whole;
+            f->size = i;
             assert_status(shs_compact_open(f->bytes, i, &compact), i < 8 ? SHS_FOREIGN_COMPACT : SHS_DAMAGED_COMPACT);
             rewind_file(f, 0);
             assert_status(shs_compact_load(NULL, 10, read_bytes, f, &got), SHS_READ_FAILED);
         }
         for (i = 0; i < sizeof cases / sizeof *cases; i++) {
-            *f = *whole, f->bytes[cases[i].at] = cases[i].value;
+            *f = *whole;
+            f->bytes[cases[i].at] = cases[i].value;
             seal_file(f);
             assert_status(shs_compact_open(f->bytes, f->size, &compact), cases[i].status);
         }
-        *f = *whole, f->bytes[numbers] = 10, seal_file(f); /* an atom that is none */
+        *f = *whole; /* an atom that is none */
+        f->bytes[numbers] = 10;
+        seal_file(f);
         REFUSES(SHS_DAMAGED_COMPACT);
         *f = *whole; /* -128, -32,768, infinity */
         f->bytes[numbers + 6 + (coef_types[t] != SHS_COEF_I8)] = coef_types[t] == SHS_COEF_F16 ? 0x7c : 0x80;
@@ -417,13 +453,20 @@ static void test_damage(void **state) {
         REFUSES(SHS_DAMAGED_COMPACT);
         for (k = 0; k < 4 && coef_types[t] != SHS_COEF_F16; k++) { /* scales: negative, infinite, subnormal, too large */
             static const unsigned char scales[4][2] = {{0, 0xbf}, {0x80, 0x7f}, {0x7f, 0}, {0, 0x7e}};
-            *f = *whole, memcpy(f->bytes + size - 6, scales[k], 2), seal_file(f);
+            *f = *whole;
+            memcpy(f->bytes + size - 6, scales[k], 2);
+            seal_file(f);
             REFUSES(SHS_DAMAGED_COMPACT);
         }
-        *f = *whole, f->bytes[64] = 2, f->bytes[65] = 2, seal_file(f); /* the sum is right, the largest is not */
+        *f = *whole; /* the sum is right, the largest is not */
+        f->bytes[64] = 2;
+        f->bytes[65] = 2;
+        seal_file(f);
         REFUSES(SHS_DAMAGED_COMPACT);
     }
-    *f = *whole, f->bytes[30] = 0xff, seal_file(f); /* more signals than can be addressed */
+    *f = *whole; /* more signals than can be addressed */
+    f->bytes[30] = 0xff;
+    seal_file(f);
     assert_status(shs_compact_open(f->bytes, f->size, &compact), sizeof(size_t) > 4 ? SHS_DAMAGED_COMPACT : SHS_TOO_LARGE);
     *f = *whole;
     assert_status(shs_compact_load(NULL, 9, read_bytes, f, &got), SHS_BAD_COMPACT);
@@ -441,14 +484,23 @@ static void test_claims_without_bytes(void **state) {
     shs_compact compact;
     memory_file *f = new_file();
     (void)state;
-    codes.m = 1, codes.stride = 1, codes.used = used, codes.atoms = atoms, codes.coefs = coefs;
+    codes.m = 1;
+    codes.stride = 1;
+    codes.used = used;
+    codes.atoms = atoms;
+    codes.coefs = coefs;
     assert_ok(shs_compact_save(&codes, 1, SHS_COEF_F16, write_bytes, f));
     assert_int_equal(f->size, 68);
-    f->bytes[24] = 0, f->bytes[27] = 1, seal_file(f); /* 2^24 */
+    f->bytes[24] = 0; /* 2^24 */
+    f->bytes[27] = 1;
+    seal_file(f);
     assert_ok(shs_compact_open(f->bytes, f->size, &compact));
-    f->bytes[24] = 1, seal_file(f);
+    f->bytes[24] = 1;
+    seal_file(f);
     assert_status(shs_compact_open(f->bytes, f->size, &compact), SHS_DAMAGED_COMPACT);
-    f->bytes[27] = 0, f->bytes[sizeof(size_t) > 4 ? 31 : 27] = 8, seal_file(f); /* 2^59 */
+    f->bytes[27] = 0; /* 2^59 */
+    f->bytes[sizeof(size_t) > 4 ? 31 : 27] = 8;
+    seal_file(f);
     assert_status(shs_compact_open(f->bytes, f->size, &compact), SHS_DAMAGED_COMPACT);
     rewind_file(f, 0);
     assert_status(shs_compact_load(NULL, 1, read_bytes, f, &got), SHS_DAMAGED_COMPACT);
@@ -467,8 +519,10 @@ static void test_failing_callbacks(void **state) {
     assert_ok(shs_codes_round(NULL, 0, 50, NULL, 0, SHS_COEF_I8, &x));
     assert_status(shs_compact_save(&x, 50, SHS_COEF_F16, write_bytes, whole), SHS_BAD_COEFS); /* to another type */
     assert_ok(shs_compact_save(&x, 50, SHS_COEF_I8, write_bytes, whole));
-    for (calls = whole->calls, at = 1; at <= calls; at++) {
-        reset(f), f->fails_at = at;
+    calls = whole->calls;
+    for (at = 1; at <= calls; at++) {
+        reset(f);
+        f->fails_at = at;
         assert_status(shs_compact_save(&x, 50, SHS_COEF_I8, write_bytes, f), SHS_WRITE_FAILED);
         assert_memory_equal(f->bytes, whole->bytes, f->size);
         assert_int_equal(f->calls, at);
@@ -479,7 +533,8 @@ static void test_failing_callbacks(void **state) {
     }
     assert_null(got.block);
     shs_codes_free(NULL, &x);
-    free(f), free(whole);
+    free(f);
+    free(whole);
 }
 
 /* A header with a false large count of codes allocates no memory for them. Many codes load unchanged. */
@@ -491,8 +546,11 @@ static void test_many_codes(void **state) {
     size_t most = 0;
     int i;
     (void)state;
-    memset(f, 0, sizeof f), memset(npy, 0, sizeof npy);
-    ctx.alloc_fn = alloc_watched, ctx.free_fn = free_watched, ctx.alloc_user = &most;
+    memset(f, 0, sizeof f);
+    memset(npy, 0, sizeof npy);
+    ctx.alloc_fn = alloc_watched;
+    ctx.free_fn = free_watched;
+    ctx.alloc_user = &most;
     assert_ok(shs_codes_round(NULL, 0, 200, NULL, 0, SHS_COEF_F16, &codes));
     assert_ok(shs_compact_save(&codes, 200, SHS_COEF_F16, write_large, f));
     assert_ok(shs_npy_save_codes(&codes, write_large, npy, npy + 1, npy + 2));
@@ -507,13 +565,20 @@ static void test_many_codes(void **state) {
     f->bytes[29] = 1; /* 2^40 signals more */
     f->bytes[37] = 1;
     seal(f->bytes, 60, f->bytes + 60);
-    f->size = 80, f->at = 0;
+    f->size = 80;
+    f->at = 0;
     assert_status(shs_compact_load(&ctx, 200, read_large, f, &got), SHS_READ_FAILED);
-    for (i = 0; i < 3; i++) npy[i].at = 0, npy[i].size = 200;
+    for (i = 0; i < 3; i++) {
+        npy[i].at = 0;
+        npy[i].size = 200;
+    }
     assert_status(shs_npy_load_codes(&ctx, 200, read_large, npy, npy + 1, npy + 2, &got), SHS_READ_FAILED);
     assert_true(most <= (size_t)1 << 21);
     shs_codes_free(NULL, &codes);
-    for (i = 0; i < 3; i++) free(f[i].bytes), free(npy[i].bytes);
+    for (i = 0; i < 3; i++) {
+        free(f[i].bytes);
+        free(npy[i].bytes);
+    }
 }
 
 static void test_bad_arguments(void **state) {
@@ -530,7 +595,8 @@ static void test_bad_arguments(void **state) {
     assert_status(shs_codes_round(NULL, 2, 5, D, 2, none, &x), SHS_BAD_COMPACT);
     assert_status(shs_codes_round(NULL, 0, 65537, NULL, 0, SHS_COEF_I8, &x), SHS_BAD_COMPACT);
     assert_status(shs_codes_round(NULL, 2, 5, D, 2, SHS_COEF_I8, NULL), SHS_BAD_CODES);
-    bad = x, bad.atoms = NULL;
+    bad = x;
+    bad.atoms = NULL;
     assert_status(shs_codes_round(NULL, 2, 5, D, 2, SHS_COEF_I8, &bad), SHS_BAD_CODES);
     assert_status(shs_compact_save(&bad, 5, SHS_COEF_I8, write_bytes, f), SHS_BAD_CODES);
     assert_status(shs_codes_round(NULL, 2, 4, D, 2, SHS_COEF_I8, &x), SHS_BAD_CODES); /* an atom that it does not have */
@@ -544,7 +610,8 @@ static void test_bad_arguments(void **state) {
     assert_status(shs_compact_save(&x, 65537, SHS_COEF_I8, write_bytes, f), SHS_BAD_COMPACT);
     assert_status(shs_compact_save(&x, 5, none, write_bytes, f), SHS_BAD_COMPACT);
     assert_status(shs_compact_save(&x, 5, SHS_COEF_I8, NULL, f), SHS_BAD_COMPACT);
-    bad = x, bad.m = 0;
+    bad = x;
+    bad.m = 0;
     assert_status(shs_compact_save(&bad, 5, SHS_COEF_I8, write_bytes, f), SHS_BAD_M);
     assert_int_equal(f->calls, 0);
     assert_ok(shs_compact_save(&x, 5, SHS_COEF_I8, write_bytes, f));
@@ -561,9 +628,11 @@ static void test_bad_arguments(void **state) {
     assert_status(shs_compact_unpack(&compact, 1, 7, &x), SHS_BAD_COMPACT);
     assert_status(shs_compact_unpack(&compact, 8, 0, &x), SHS_BAD_COMPACT);
     assert_status(shs_compact_unpack(&compact, 0, 7, NULL), SHS_BAD_CODES);
-    bad = x, bad.stride = 2;
+    bad = x;
+    bad.stride = 2;
     assert_status(shs_compact_unpack(&compact, 0, 7, &bad), SHS_BAD_CODES);
-    bad = x, bad.m = 6;
+    bad = x;
+    bad.m = 6;
     assert_status(shs_compact_unpack(&compact, 0, 7, &bad), SHS_BAD_CODES);
     assert_ok(shs_compact_unpack(&compact, 7, 0, &x));
     assert_status(shs_compact_synthesize(NULL, 2, 5, NULL, 2, &compact, 0, 7, Z, 2), SHS_BAD_DICTIONARY);

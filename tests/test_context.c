@@ -341,7 +341,10 @@ static void without_a_context_malloc_serves(void **state) {
 static void serial_loop(void *user, size_t chunks, int threads, shs_chunk_fn body, void *arg);
 
 static int ok_reduce(void *user, shs_wide *values, size_t count, shs_reduce_op op) {
-    (void)user, (void)values, (void)count, (void)op;
+    (void)user;
+    (void)values;
+    (void)count;
+    (void)op;
     return 0;
 }
 

@@ -35,7 +35,10 @@ static void check_moments(const shs_context *ctx, const shs_cube *cube, const pl
     check_near("covariance", B * B, c, covariance,
                (precise ? PRECISE_BOUND : COVARIANCE_BOUND) * largest_of(B * B, covariance));
     shs_moments_free(ctx, &moments);
-    free(mean), free(covariance), free(m), free(c);
+    free(mean);
+    free(covariance);
+    free(m);
+    free(c);
 }
 
 /* A random map of `bands` to `outputs`, all three parts; map_free frees them. */
@@ -48,7 +51,11 @@ static shs_pixel_map random_map(int bands, int outputs, uint64_t seed) {
     for (i = 0; i < n; i++) matrix[i] = shs_random_normal(&r);
     for (i = 0; i < (size_t)bands; i++) centre[i] = 20 + 5 * shs_random_normal(&r);
     for (i = 0; i < (size_t)outputs; i++) offset[i] = 10 * shs_random_normal(&r);
-    map.bands = bands, map.outputs = outputs, map.matrix = matrix, map.centre = centre, map.offset = offset;
+    map.bands = bands;
+    map.outputs = outputs;
+    map.matrix = matrix;
+    map.centre = centre;
+    map.offset = offset;
     return map;
 }
 
@@ -65,7 +72,8 @@ static void check_map(const shs_context *ctx, const shs_cube *cube, const plain_
     assert_ok(shs_cube_map(ctx, cube, &map, precision_of(precise), &sink));
     out = sink_values(&sink, p->lines, p->samples, 3);
     check_near("map", values_of(&out), out.x, expected, (precise ? 1e-13 : MAP_BOUND) * scale);
-    free(expected), free(out.x);
+    free(expected);
+    free(out.x);
     sink_free(&sink);
     map_free(&map);
 }
@@ -113,12 +121,16 @@ static void test_one_answer_for_all_types(void **state) {
         assert_ok(shs_moments_create(NULL, 9, &moments));
         assert_ok(shs_moments_update(NULL, &cube, 1, &moments));
         assert_ok(shs_moments_finish(&moments, SHS_DIVISOR_N, t ? m : mean, t ? c : first, 9));
-        if (t)
-            check_near("mean", 9, m, mean, 1e-13 * 256), check_near("covariance", 81, c, first, 1e-13 * largest_of(81, first));
+        if (t) {
+            check_near("mean", 9, m, mean, 1e-13 * 256);
+            check_near("covariance", 81, c, first, 1e-13 * largest_of(81, first));
+        }
         shs_moments_free(NULL, &moments);
         cube_free(&cube);
     }
-    free(p.x), free(first), free(c);
+    free(p.x);
+    free(first);
+    free(c);
 }
 
 /* One band of `count` values through the identity, into a type. */
@@ -127,9 +139,16 @@ static void convert(shs_type from, const void *values, int count, shs_type to, i
     shs_cube cube = SHS_ZERO;
     shs_pixel_map map = SHS_ZERO;
     shs_sink sink = SHS_ZERO;
-    cube.pixels = values, cube.type = from, cube.lines = 1, cube.samples = count, cube.bands = 1, cube.swap_bytes = swapped;
-    map.bands = map.outputs = 1, map.matrix = &one;
-    sink.pixels = out, sink.type = to;
+    cube.pixels = values;
+    cube.type = from;
+    cube.lines = 1;
+    cube.samples = count;
+    cube.bands = 1;
+    cube.swap_bytes = swapped;
+    map.bands = map.outputs = 1;
+    map.matrix = &one;
+    sink.pixels = out;
+    sink.type = to;
     assert_ok(shs_cube_map(NULL, &cube, &map, SHS_PRECISION_ALWAYS, &sink));
 }
 
@@ -158,7 +177,11 @@ static void test_all_numbers_of_sixteen_bits(void **state) {
             assert_true(x[i] == value && y[i] == value && short_number(shorts[t], back[i]) == value);
         }
     }
-    free(bits), free(swapped), free(back), free(x), free(y);
+    free(bits);
+    free(swapped);
+    free(back);
+    free(x);
+    free(y);
 }
 
 /* The nearest number, the even one of two: at and beside the middle between neighbours, below the least, beyond the largest;
@@ -181,14 +204,18 @@ static void test_rounding_to_sixteen_bits(void **state) {
             x[count++] = middle * (1 + 1e-15);
             x[count++] = middle * (1 - 1e-15);
         }
-        x[count++] = least / 2, x[count++] = least * 0.51, x[count++] = -least * 0.49, x[count++] = largest * 1.0019;
+        x[count++] = least / 2;
+        x[count++] = least * 0.51;
+        x[count++] = -least * 0.49;
+        x[count++] = largest * 1.0019;
         if (t == 0) x[count++] = -largest * 1.5; /* no float holds it of bfloat16 */
         convert(SHS_TYPE_F64, x, count, shorts[t], 0, bits);
         for (i = 0; i < count; i++)
             if (short_number(shorts[t], bits[i]) != short_number(shorts[t], short_bits(shorts[t], x[i])))
                 fail_msg("%.17g became %g", x[i], short_number(shorts[t], bits[i]));
     }
-    free(x), free(bits);
+    free(x);
+    free(bits);
 }
 
 static void test_missing_in_sixteen_bits(void **state) {
@@ -203,10 +230,19 @@ static void test_missing_in_sixteen_bits(void **state) {
         shs_pixel_map map = SHS_ZERO;
         shs_sink sink = SHS_ZERO;
         for (i = 0; i < 4; i++) bits[i] = short_bits(shorts[t], values[i]);
-        cube.pixels = bits, cube.type = shorts[t], cube.lines = 1, cube.samples = 4, cube.bands = 1;
-        cube.has_nodata = 1, cube.nodata = -9999;
-        map.bands = map.outputs = 1, map.matrix = &one;
-        sink.pixels = out, sink.type = shorts[t], sink.has_nodata = 1, sink.nodata = (shs_wide)1e-3;
+        cube.pixels = bits;
+        cube.type = shorts[t];
+        cube.lines = 1;
+        cube.samples = 4;
+        cube.bands = 1;
+        cube.has_nodata = 1;
+        cube.nodata = -9999;
+        map.bands = map.outputs = 1;
+        map.matrix = &one;
+        sink.pixels = out;
+        sink.type = shorts[t];
+        sink.has_nodata = 1;
+        sink.nodata = (shs_wide)1e-3;
         assert_ok(shs_cube_map(NULL, &cube, &map, SHS_PRECISION_ALWAYS, &sink));
         for (i = 0; i < 4; i++) assert_int_equal(out[i], i % 2 ? short_bits(shorts[t], 1e-3) : bits[i]);
     }
@@ -227,7 +263,8 @@ static void test_band_lists(void **state) {
                 plain_cube p = random_values(types[t], 19, 31, 13, 60), used;
                 shs_cube cube = cube_of(&p, types[t], (shs_interleave)interleave, l & 1), t2;
                 stream s;
-                cube.band_list = lists[l].list, cube.band_count = lists[l].count;
+                cube.band_list = lists[l].list;
+                cube.band_count = lists[l].count;
                 assert_int_equal(shs_cube_bands(&cube), lists[l].count);
                 used = plain_of(&cube);
                 check_moments(NULL, &cube, &used, NULL, 0);
@@ -235,7 +272,8 @@ static void test_band_lists(void **state) {
                 t2 = streamed(&cube, 4, &s);
                 check_moments(NULL, &t2, &used, NULL, 1);
                 assert_false(s.wrong);
-                free(p.x), free(used.x);
+                free(p.x);
+                free(used.x);
                 cube_free(&cube);
             }
 }
@@ -249,8 +287,13 @@ static void check_strides(shs_type type, const ptrdiff_t *stride, size_t room, s
     shs_cube cube = SHS_ZERO;
     memset(memory, 0xff, room * size + 8); /* NaN in floating types */
     cube.pixels = base + origin * size;
-    cube.type = type, cube.lines = 11, cube.samples = 17, cube.bands = 5;
-    cube.sample_stride = stride[0], cube.line_stride = stride[1], cube.band_stride = stride[2];
+    cube.type = type;
+    cube.lines = 11;
+    cube.samples = 17;
+    cube.bands = 5;
+    cube.sample_stride = stride[0];
+    cube.line_stride = stride[1];
+    cube.band_stride = stride[2];
     for (i = 0; i < values_of(&p); i++) {
         ptrdiff_t b = (ptrdiff_t)(i % 5), s = (ptrdiff_t)(i / 5 % 17), l = (ptrdiff_t)(i / 85);
         ptrdiff_t at = (ptrdiff_t)origin + s * stride[0] + l * stride[1] + b * stride[2];
@@ -260,7 +303,9 @@ static void check_strides(shs_type type, const ptrdiff_t *stride, size_t room, s
     assert_memory_equal(q.x, p.x, values_of(&p) * sizeof *p.x);
     check_moments(NULL, &cube, &p, NULL, 0);
     check_map(NULL, &cube, &p, 1, SHS_INTERLEAVE_BIL);
-    free(memory), free(p.x), free(q.x);
+    free(memory);
+    free(p.x);
+    free(q.x);
 }
 
 static void test_strides(void **state) {
@@ -321,9 +366,13 @@ static void test_streamed_sinks(void **state) {
                 size_t bytes = 23 * 31 * 4 * shs_type_size(out_types[t]);
                 stream s;
                 collector c;
-                whole.rescale = k & 1, whole.low = 3, whole.high = 250;
+                whole.rescale = k & 1;
+                whole.low = 3;
+                whole.high = 250;
                 parts = new_sink(out_types[t], (shs_interleave)interleave, 23, 31, 4);
-                parts.rescale = whole.rescale, parts.low = 3, parts.high = 250;
+                parts.rescale = whole.rescale;
+                parts.low = 3;
+                parts.high = 250;
                 into = collecting(&parts, 23, 31, 4, &c);
                 blockwise = streamed(&cube, 1 + 5 * k, &s);
                 assert_ok(shs_cube_map(NULL, &cube, &map, 1, &whole));
@@ -336,10 +385,12 @@ static void test_streamed_sinks(void **state) {
                     plain_cube a = sink_values(&whole, 23, 31, 4), b = sink_values(&parts, 23, 31, 4);
                     check_near("sink", values_of(&a), b.x, a.x,
                                BY_TYPE(1e-6, t == 2 ? 1e-6 : 1e-13) * largest_of(values_of(&a), a.x));
-                    free(a.x), free(b.x);
+                    free(a.x);
+                    free(b.x);
                 }
                 cube_free(&cube);
-                sink_free(&whole), sink_free(&parts);
+                sink_free(&whole);
+                sink_free(&parts);
             }
     free(p.x);
     map_free(&map);
@@ -375,7 +426,8 @@ static void check_missing(const shs_cube *cube, const unsigned char *valid) {
     for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++) {
         shs_sink sink = new_sink(SHS_TYPE_F64, (shs_interleave)interleave, p.lines, p.samples, 3);
         plain_cube out;
-        sink.has_nodata = 1, sink.nodata = -77;
+        sink.has_nodata = 1;
+        sink.nodata = -77;
         assert_ok(shs_cube_map(NULL, cube, &map, 0, &sink));
         out = sink_values(&sink, p.lines, p.samples, 3);
         for (i = 0; i < values_of(&out); i++) {
@@ -385,7 +437,8 @@ static void check_missing(const shs_cube *cube, const unsigned char *valid) {
         free(out.x);
         sink_free(&sink);
     }
-    free(p.x), free(expected);
+    free(p.x);
+    free(expected);
     map_free(&map);
 }
 
@@ -403,7 +456,8 @@ static void test_mask(void **state) {
         check_missing(&cube, mask);
         blockwise = streamed(&cube, 5, &s);
         check_moments(NULL, &blockwise, &p, mask, 1);
-        free(mask), free(p.x);
+        free(mask);
+        free(p.x);
         cube_free(&cube);
     }
 }
@@ -426,14 +480,19 @@ static void test_nodata(void **state) {
             for (i = 0; i < pixels_of(&p); i++)
                 if (!valid[i]) pixel_of(&p, i)[i % 7] = nodata[t];
             cube = cube_of(&p, types[t], (shs_interleave)interleave, t & 1);
-            cube.has_nodata = 1, cube.nodata = nodata[t];
+            cube.has_nodata = 1;
+            cube.nodata = nodata[t];
             check_missing(&cube, valid);
-            cube.band_list = list, cube.band_count = 4;
-            for (i = 0; i < pixels_of(&p); i++)
-                for (k = 0, valid[i] = 1; k < 4; k++)
+            cube.band_list = list;
+            cube.band_count = 4;
+            for (i = 0; i < pixels_of(&p); i++) {
+                valid[i] = 1;
+                for (k = 0; k < 4; k++)
                     if (pixel_of(&p, i)[list[k]] == nodata[t]) valid[i] = 0;
+            }
             check_missing(&cube, valid);
-            free(valid), free(p.x);
+            free(valid);
+            free(p.x);
             cube_free(&cube);
         }
 }
@@ -464,9 +523,11 @@ static void test_nodata_rounded_to_float(void **state) {
     for (i = 0; i < 400; i++)
         if (!valid[i]) pixel_of(&p, i)[i % 3] = (double)0.1f;
     cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 0);
-    cube.has_nodata = 1, cube.nodata = 0.1;
+    cube.has_nodata = 1;
+    cube.nodata = 0.1;
     check_missing(&cube, valid);
-    free(p.x), free(valid);
+    free(p.x);
+    free(valid);
     cube_free(&cube);
 }
 
@@ -487,7 +548,8 @@ static void test_nan_and_infinity_are_missing(void **state) {
                 if (!valid[i]) pixel_of(&p, i)[i % 5] = odd[i % kinds];
             cube = cube_of(&p, floating[t], (shs_interleave)interleave, (int)floating[t] & 1);
             check_missing(&cube, valid);
-            free(p.x), free(valid);
+            free(p.x);
+            free(valid);
             cube_free(&cube);
         }
 }
@@ -507,7 +569,8 @@ static void test_a_missing_beginning(void **state) {
     }
     cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
     check_missing(&cube, valid);
-    free(p.x), free(valid);
+    free(p.x);
+    free(valid);
     cube_free(&cube);
 }
 
@@ -527,10 +590,12 @@ static void test_bad_bands_dropped(void **state) {
     assert_true(moments.count == 0);
     assert_status(shs_moments_finish(&moments, SHS_DIVISOR_N, mean, NULL, 0), SHS_NO_PIXELS);
     shs_moments_free(NULL, &moments);
-    cube.band_list = good, cube.band_count = 4;
+    cube.band_list = good;
+    cube.band_count = 4;
     used = plain_of(&cube);
     check_moments(NULL, &cube, &used, NULL, 0);
-    free(p.x), free(used.x);
+    free(p.x);
+    free(used.x);
     cube_free(&cube);
 }
 
@@ -553,18 +618,24 @@ static void test_nodata_of_outputs(void **state) {
                 shs_sink sink = new_sink(types[t], SHS_INTERLEAVE_BIP, 4, 5, 2);
                 plain_cube out;
                 cube.mask = mask;
-                cube.has_nodata = rules[rule].cube, cube.nodata = 7;
-                sink.has_nodata = rules[rule].sink, sink.nodata = 9;
-                sink.rescale = rescale, sink.low = 20, sink.high = 30;
+                cube.has_nodata = rules[rule].cube;
+                cube.nodata = 7;
+                sink.has_nodata = rules[rule].sink;
+                sink.nodata = 9;
+                sink.rescale = rescale;
+                sink.low = 20;
+                sink.high = 30;
                 assert_ok(shs_cube_map(NULL, &cube, &map, 0, &sink));
                 out = sink_values(&sink, 4, 5, 2);
                 for (i = 0; i < 40; i++)
                     if (!mask[i / 2] && rule == 3 && !is_integer_type(types[t])) assert_true(is_nan(out.x[i]));
                     else if (!mask[i / 2]) assert_close(out.x[i], rules[rule].expected, 0);
                 free(out.x);
-                cube_free(&cube), sink_free(&sink);
+                cube_free(&cube);
+                sink_free(&sink);
             }
-    free(p.x), free(mask);
+    free(p.x);
+    free(mask);
     map_free(&map);
 }
 
@@ -584,7 +655,8 @@ static void check_finish(const shs_moments *m, const double *mean, const double 
     assert_ok(shs_moments_finish(m, SHS_DIVISOR_N, mm, cc, m->bands));
     check_near("mean", B, mm, mean, mean_bound);
     check_near("covariance", B * B, cc, covariance, bound * largest_of(B * B, covariance));
-    free(mm), free(cc);
+    free(mm);
+    free(cc);
 }
 
 /* Three slices whose levels differ much, in all orders. */
@@ -719,7 +791,8 @@ static void test_8_bit_sums_are_exact(void **state) {
             assert_ok(shs_moments_merge(&more, &m));
             check_exact(&more, &p, NULL);
             shs_moments_free(NULL, &m), shs_moments_free(NULL, &more);
-            free(p.x), free(mask);
+            free(p.x);
+            free(mask);
             cube_free(&cube);
         }
 }
@@ -738,7 +811,10 @@ static void test_one_pixel_of_many_deviates(void **state) {
         pixels[2 * i + 1] = (uint16_t)(i % 2);
     }
     pixels[2 * 765432] = 60001;
-    cube.pixels = pixels, cube.type = SHS_TYPE_U16, cube.samples = cube.lines = 1000, cube.bands = 2;
+    cube.pixels = pixels;
+    cube.type = SHS_TYPE_U16;
+    cube.samples = cube.lines = 1000;
+    cube.bands = 2;
     cube.interleave = SHS_INTERLEAVE_BIP;
     m = moments_of(NULL, &cube, 0);
     assert_ok(shs_moments_finish(&m, SHS_DIVISOR_N, mean, covariance, 2));
@@ -792,7 +868,10 @@ static void test_finish_after_overflow(void **state) {
     (void)state;
     if (sizeof(shs_real) == 4) skip(); /* a float holds nothing that large */
     p = new_plain(1, 4, 1);
-    p.x[0] = 1e300, p.x[1] = 1, p.x[2] = 2, p.x[3] = 3;
+    p.x[0] = 1e300;
+    p.x[1] = 1;
+    p.x[2] = 2;
+    p.x[3] = 3;
     cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
     m = moments_of(NULL, &cube, 0);
     assert_ok(shs_moments_finish(&m, SHS_DIVISOR_N, &mean, &variance, 1));
@@ -851,7 +930,9 @@ static void check_thread_bits(shs_type type, int precise, int block_lines) {
     stream s;
     int threads;
     if (block_lines) used = streamed(&cube, block_lines, &s);
-    first.rescale = 1, first.low = -1, first.high = 1;
+    first.rescale = 1;
+    first.low = -1;
+    first.high = 1;
     for (threads = 1; threads <= 3; threads++) {
         shs_context ctx = SHS_ZERO;
         ctx.threads = threads;
@@ -862,7 +943,9 @@ static void check_thread_bits(shs_type type, int precise, int block_lines) {
             shs_moments more = moments_of(&ctx, &used, precise);
             shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 67, 71, 5);
             int j;
-            sink.rescale = 1, sink.low = -1, sink.high = 1;
+            sink.rescale = 1;
+            sink.low = -1;
+            sink.high = 1;
             assert_memory_equal(more.shift, one.shift, 21 * sizeof *one.shift);
             assert_memory_equal(more.sum, one.sum, 21 * sizeof *one.sum);
             for (j = 0; j < 21; j++)
@@ -875,7 +958,9 @@ static void check_thread_bits(shs_type type, int precise, int block_lines) {
     }
     shs_moments_free(NULL, &one);
     free(p.x);
-    cube_free(&cube), sink_free(&first), map_free(&map);
+    cube_free(&cube);
+    sink_free(&first);
+    map_free(&map);
 }
 
 static void test_threads_give_the_same_bits(void **state) {
@@ -908,7 +993,8 @@ static void test_rounding_and_clamping(void **state) {
     (void)state;
     memcpy(p.x, values, sizeof values);
     cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
-    map.bands = map.outputs = 1, map.matrix = &identity;
+    map.bands = map.outputs = 1;
+    map.matrix = &identity;
     for (t = SHS_TYPE_U8; t <= SHS_TYPE_U32; t++)
         for (precise = 0; precise < 2; precise++) {
             if (left_out(&turn, every_on_device(3))) continue;
@@ -936,7 +1022,8 @@ static void test_floating_sinks_keep_the_value(void **state) {
     shs_wide identity = 1;
     int t, precise;
     (void)state;
-    map.bands = map.outputs = 1, map.matrix = &identity;
+    map.bands = map.outputs = 1;
+    map.matrix = &identity;
     for (t = 0; t < 3; t++)
         for (precise = 0; precise < 2; precise++) {
             shs_sink sink = new_sink(floating[t], SHS_INTERLEAVE_BSQ, 13, 17, 1);
@@ -963,14 +1050,21 @@ static void check_rescale(shs_type type, double low, double high, int precise) {
     int k;
     for (k = 0; k < 4; k++) ((shs_wide *)(uintptr_t)map.matrix)[3 * k + 1] = 0;
     cube.mask = mask;
-    sink.rescale = 1, sink.low = low, sink.high = high, sink.has_nodata = 1, sink.nodata = 99;
+    sink.rescale = 1;
+    sink.low = low;
+    sink.high = high;
+    sink.has_nodata = 1;
+    sink.nodata = 99;
     assert_ok(shs_cube_map(NULL, &cube, &map, precision_of(precise), &sink));
     out = sink_values(&sink, 23, 29, 3);
     naive_map(&p, 3, map.matrix, map.centre, map.offset, y);
     for (k = 0; k < 3; k++) {
         double least = ENDLESS, most = -ENDLESS, got_least = ENDLESS, got_most = -ENDLESS;
         for (i = 0; i < pixels_of(&p); i++)
-            if (mask[i]) least = fmin(least, y[3 * i + (size_t)k]), most = fmax(most, y[3 * i + (size_t)k]);
+            if (mask[i]) {
+                least = fmin(least, y[3 * i + (size_t)k]);
+                most = fmax(most, y[3 * i + (size_t)k]);
+            }
         for (i = 0; i < pixels_of(&p); i++) {
             double got = out.x[3 * i + (size_t)k],
                    expected = k == 1 ? low : low + (high - low) * (y[3 * i + (size_t)k] - least) / (most - least);
@@ -982,13 +1076,19 @@ static void check_rescale(shs_type type, double low, double high, int precise) {
                          unit + (high - low) * (precise ? type == SHS_TYPE_F32 ? 1e-6 : 1e-12
                                                         : BY_TYPE(2e-6, type == SHS_TYPE_F32 ? 1e-6 : 1e-12)));
             assert_true(got >= low && got <= high);
-            got_least = fmin(got_least, got), got_most = fmax(got_most, got);
+            got_least = fmin(got_least, got);
+            got_most = fmax(got_most, got);
         }
         assert_close(got_least, low, 0);
         assert_close(got_most, k == 1 ? low : high, 0);
     }
-    free(p.x), free(out.x), free(mask), free(y);
-    cube_free(&cube), sink_free(&sink), map_free(&map);
+    free(p.x);
+    free(out.x);
+    free(mask);
+    free(y);
+    cube_free(&cube);
+    sink_free(&sink);
+    map_free(&map);
 }
 
 static void test_rescale(void **state) {
@@ -1017,9 +1117,12 @@ static void test_rescale_of_little(void **state) {
     int valid;
     (void)state;
     cube.mask = mask;
-    sink.rescale = 1, sink.has_nodata = 1, sink.nodata = 99;
+    sink.rescale = 1;
+    sink.has_nodata = 1;
+    sink.nodata = 99;
     for (valid = 0; valid < 2; valid++) {
-        sink.low = 10, sink.high = 20;
+        sink.low = 10;
+        sink.high = 20;
         mask[5] = (unsigned char)valid;
         assert_ok(shs_cube_map(NULL, &cube, &map, 0, &sink));
         out = sink_values(&sink, 3, 4, 2);
@@ -1031,8 +1134,12 @@ static void test_rescale_of_little(void **state) {
     assert_ok(shs_cube_map(NULL, &cube, &map, 0, &sink));
     out = sink_values(&sink, 3, 4, 2);
     for (i = 0; i < 24; i++) assert_close(out.x[i], 42, 0);
-    free(out.x), free(p.x), free(mask);
-    cube_free(&cube), sink_free(&sink), map_free(&map);
+    free(out.x);
+    free(p.x);
+    free(mask);
+    cube_free(&cube);
+    sink_free(&sink);
+    map_free(&map);
 }
 
 /* A map may have more outputs than bands, one output, many of both; centre and offset may be absent. */
@@ -1056,8 +1163,12 @@ static void test_shapes_of_maps(void **state) {
                 assert_ok(shs_cube_map(NULL, &cube, &used, precision_of(precise), &sink));
                 out = sink_values(&sink, 9, 71, outputs);
                 check_near("map", values_of(&out), out.x, expected, (precise ? 1e-13 : MAP_BOUND) * scale);
-                free(p.x), free(out.x), free(expected);
-                cube_free(&cube), sink_free(&sink), map_free(&map);
+                free(p.x);
+                free(out.x);
+                free(expected);
+                cube_free(&cube);
+                sink_free(&sink);
+                map_free(&map);
             }
 }
 
@@ -1081,7 +1192,8 @@ static void test_failing_reads(void **state) {
     shs_sink sink = new_sink(SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 20, 15, 2);
     int k;
     (void)state;
-    sink.rescale = 1, sink.high = 255;
+    sink.rescale = 1;
+    sink.high = 255;
     for (k = 0; k < 7; k++) { /* blocks of 3 lines: 7 a pass */
         stream s;
         shs_cube blockwise = streamed(&cube, 3, &s);
@@ -1099,7 +1211,9 @@ static void test_failing_reads(void **state) {
     }
     shs_moments_free(NULL, &m), shs_moments_free(NULL, &before);
     free(p.x);
-    cube_free(&cube), sink_free(&sink), map_free(&map);
+    cube_free(&cube);
+    sink_free(&sink);
+    map_free(&map);
 }
 
 static void test_failing_writes(void **state) {
@@ -1117,7 +1231,8 @@ static void test_failing_writes(void **state) {
             collector c;
             shs_cube blockwise = streamed(&cube, 3, &s);
             shs_sink sink = collecting(&memory, 20, 15, 2, &c);
-            sink.rescale = rescale, sink.high = 255;
+            sink.rescale = rescale;
+            sink.high = 255;
             c.fail_at = k;
             faulty_attach(&f, -1, &ctx);
             assert_status(shs_cube_map(&ctx, &blockwise, &map, 0, &sink), SHS_WRITE_FAILED);
@@ -1125,7 +1240,9 @@ static void test_failing_writes(void **state) {
             assert_int_equal(f.outstanding, 0);
         }
     free(p.x);
-    cube_free(&cube), sink_free(&memory), map_free(&map);
+    cube_free(&cube);
+    sink_free(&memory);
+    map_free(&map);
 }
 
 /* A call on the cube in blocks of four lines that is cancelled at a step; negative: never. */
@@ -1159,15 +1276,18 @@ static void test_cancelled_at_every_step(void **state) {
     attempt t;
     int k, calls;
     (void)state;
-    sink.rescale = 1, sink.high = 255;
-    for (k = -1, calls = 1; k < calls; k++) {
+    sink.rescale = 1;
+    sink.high = 255;
+    calls = 1;
+    for (k = -1; k < calls; k++) {
         attempt_begin(&t, &cube, k);
         assert_status(shs_moments_update(&t.ctx, &t.cube, 0, k < 0 ? &other : &m), k < 0 ? SHS_OK : SHS_CANCELLED);
         assert_true(same_moments(&m, &before));
         if (k < 0) calls = t.w.calls;
         attempt_end(&t);
     }
-    for (k = -1, calls = 1; k < calls; k++) {
+    calls = 1;
+    for (k = -1; k < calls; k++) {
         attempt_begin(&t, &cube, k);
         assert_status(shs_cube_map(&t.ctx, &t.cube, &map, 0, &sink), k < 0 ? SHS_OK : SHS_CANCELLED);
         if (k < 0) calls = t.w.calls;
@@ -1175,7 +1295,9 @@ static void test_cancelled_at_every_step(void **state) {
     }
     shs_moments_free(NULL, &m), shs_moments_free(NULL, &before), shs_moments_free(NULL, &other);
     free(p.x);
-    cube_free(&cube), sink_free(&sink), map_free(&map);
+    cube_free(&cube);
+    sink_free(&sink);
+    map_free(&map);
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
@@ -1226,7 +1348,9 @@ static void test_each_allocation_fails(void **state) {
     assert_true(failures > 0);
     shs_moments_free(NULL, &before);
     free(p.x);
-    cube_free(&cube), sink_free(&sink), map_free(&map);
+    cube_free(&cube);
+    sink_free(&sink);
+    map_free(&map);
 }
 
 /* An arena of the size that a workspace query returns is enough for the call. */
@@ -1248,8 +1372,12 @@ static void test_workspaces(void **state) {
                 collector c;
                 size_t query;
                 void *memory;
-                if (variant & 2) used = streamed(&cube, 7, &s), target = collecting(&sink, 40, 60, 5, &c);
-                target.rescale = variant >> 2, target.high = 1000;
+                if (variant & 2) {
+                    used = streamed(&cube, 7, &s);
+                    target = collecting(&sink, 40, 60, 5, &c);
+                }
+                target.rescale = variant >> 2;
+                target.high = 1000;
                 ctx.threads = threads;
                 assert_ok(shs_moments_create(NULL, 23, &m));
                 query = shs_moments_update_workspace(&ctx, &used, precision_of(precise));
@@ -1268,14 +1396,18 @@ static void test_workspaces(void **state) {
                 assert_int_equal(arena.used, 0);
                 free(memory);
                 shs_moments_free(NULL, &m);
-                cube_free(&cube), sink_free(&sink);
+                cube_free(&cube);
+                sink_free(&sink);
             }
     free(p.x);
     map_free(&map);
 }
 
 static int read_nothing(void *user, int first_line, int lines, void *block) {
-    (void)user, (void)first_line, (void)lines, (void)block;
+    (void)user;
+    (void)first_line;
+    (void)lines;
+    (void)block;
     return 1;
 }
 
@@ -1284,7 +1416,11 @@ static void test_memory_of_streams_is_bounded(void **state) {
     shs_cube cube = SHS_ZERO;
     shs_context ctx = SHS_ZERO;
     (void)state;
-    cube.type = SHS_TYPE_U8, cube.lines = 6955 * 3, cube.samples = 781, cube.bands = 224, cube.interleave = SHS_INTERLEAVE_BIL;
+    cube.type = SHS_TYPE_U8;
+    cube.lines = 6955 * 3;
+    cube.samples = 781;
+    cube.bands = 224;
+    cube.interleave = SHS_INTERLEAVE_BIL;
     cube.read_fn = read_nothing;
     ctx.threads = 2;
     cube.block_lines = 16;
@@ -1354,11 +1490,13 @@ static void test_ranks_rescale_alike(void **state) {
     (void)state;
     memset(&w, 0, sizeof w);
     w.map = random_map(6, 3, 361);
-    whole.rescale = 1, whole.high = 255;
+    whole.rescale = 1;
+    whole.high = 255;
     for (r = 0; r < 2; r++) {
         w.parts[r] = slice_of(&cube, 12 * r, r ? 18 : 12);
         w.sinks[r] = new_sink(SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 18, 17, 3);
-        w.sinks[r].rescale = 1, w.sinks[r].high = 255;
+        w.sinks[r].rescale = 1;
+        w.sinks[r].high = 255;
     }
     assert_ok(shs_cube_map(NULL, &cube, &w.map, 1, &whole));
     run_ranks(2, map_part, &w);
@@ -1368,11 +1506,16 @@ static void test_ranks_rescale_alike(void **state) {
     assert_memory_equal(w.sinks[1].pixels, (unsigned char *)whole.pixels + 12 * 17 * 3, 18 * 17 * 3);
     for (r = 0; r < 2; r++) sink_free(w.sinks + r);
     free(p.x);
-    cube_free(&cube), sink_free(&whole), map_free(&w.map);
+    cube_free(&cube);
+    sink_free(&whole);
+    map_free(&w.map);
 }
 
 static int reduce_fails(void *user, shs_wide *values, size_t count, shs_reduce_op op) {
-    (void)user, (void)values, (void)count, (void)op;
+    (void)user;
+    (void)values;
+    (void)count;
+    (void)op;
     return 1;
 }
 
@@ -1383,7 +1526,8 @@ static void test_failing_reduce(void **state) {
     shs_moments m = moments_of(NULL, &cube, 0), before = moments_of(NULL, &cube, 0);
     faulty f;
     (void)state;
-    ctx.reduce_fn = reduce_fails, ctx.ranks = 2;
+    ctx.reduce_fn = reduce_fails;
+    ctx.ranks = 2;
     faulty_attach(&f, -1, &ctx);
     assert_status(shs_moments_reduce(&ctx, &m), SHS_REDUCE_FAILED);
     assert_true(same_moments(&m, &before));
@@ -1417,7 +1561,9 @@ static void test_reduce_breaks_midway(void **state) {
     shs_status status = SHS_REDUCE_FAILED;
     int k, left;
     (void)state;
-    ctx.reduce_fn = reduce_breaks, ctx.reduce_user = &left, ctx.ranks = 2;
+    ctx.reduce_fn = reduce_breaks;
+    ctx.reduce_user = &left;
+    ctx.ranks = 2;
     for (k = 0; status != SHS_OK; k++) {
         left = k;
         status = shs_moments_reduce(&ctx, &m);
@@ -1429,8 +1575,11 @@ static void test_reduce_breaks_midway(void **state) {
     assert_true(m.count == 2 * before.count);
     for (k = 0; k < 3; k++)
         assert_close(m.count * m.shift[k] + m.sum[k], 2 * (before.count * before.shift[k] + before.sum[k]), 1e-9);
-    sink.rescale = 1, sink.low = 0, sink.high = 255;
-    for (k = 0, status = SHS_REDUCE_FAILED; status != SHS_OK; k++) {
+    sink.rescale = 1;
+    sink.low = 0;
+    sink.high = 255;
+    status = SHS_REDUCE_FAILED;
+    for (k = 0; status != SHS_OK; k++) {
         left = k;
         status = shs_cube_map(&ctx, &cube, &map, 0, &sink);
         if (status != SHS_OK) assert_status(status, SHS_REDUCE_FAILED);
@@ -1441,7 +1590,8 @@ static void test_reduce_breaks_midway(void **state) {
     assert_ok(shs_moments_reduce(&ctx, &empty));
     for (k = 0; k < 3; k++) assert_true(empty.count == 0 && empty.shift[k] == 0 && empty.sum[k] == 0);
     shs_moments_free(NULL, &m), shs_moments_free(NULL, &before), shs_moments_free(NULL, &empty);
-    map_free(&map), sink_free(&sink);
+    map_free(&map);
+    sink_free(&sink);
     free(p.x);
     cube_free(&cube);
 }
@@ -1466,8 +1616,14 @@ static void test_long_strides(void **state) {
             size_t size = shs_type_size(types[t]);
             unsigned char *memory = NEW(unsigned char, ROOM *size);
             shs_cube cube = SHS_ZERO;
-            cube.pixels = memory, cube.type = types[t], cube.lines = LINES, cube.samples = SAMPLES, cube.bands = BANDS;
-            cube.sample_stride = strides[k][0], cube.line_stride = strides[k][1], cube.band_stride = strides[k][2];
+            cube.pixels = memory;
+            cube.type = types[t];
+            cube.lines = LINES;
+            cube.samples = SAMPLES;
+            cube.bands = BANDS;
+            cube.sample_stride = strides[k][0];
+            cube.line_stride = strides[k][1];
+            cube.band_stride = strides[k][2];
             for (i = 0; i < values_of(&q); i++) {
                 size_t b = i % BANDS, s = i / BANDS % SAMPLES, l = i / BANDS / SAMPLES;
                 size_t at = l * (size_t)strides[k][1] + s * (size_t)strides[k][0] + b * (size_t)strides[k][2];
@@ -1477,7 +1633,8 @@ static void test_long_strides(void **state) {
                 check_moments(NULL, &cube, &q, NULL, precise);
                 check_map(NULL, &cube, &q, precise, precise ? SHS_INTERLEAVE_BIP : SHS_INTERLEAVE_BSQ);
             }
-            free(memory), free(q.x);
+            free(memory);
+            free(q.x);
         }
 }
 
@@ -1498,7 +1655,8 @@ static void test_shift_of_another_type(void **state) {
             memcpy(all.x, p.x, values_of(&p) * sizeof *p.x);
             memcpy(all.x + values_of(&p), more.x, values_of(&p) * sizeof *p.x);
             naive_moments(&all, NULL, mean, covariance);
-            first = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0), second = cube_of(&more, next[t], SHS_INTERLEAVE_BIP, 0);
+            first = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
+            second = cube_of(&more, next[t], SHS_INTERLEAVE_BIP, 0);
             moments = moments_of(NULL, &first, 0);
             assert_ok(shs_moments_update(NULL, &second, 0, &moments));
             assert_ok(shs_moments_finish(&moments, SHS_DIVISOR_N, m, c, 3));
@@ -1506,8 +1664,13 @@ static void test_shift_of_another_type(void **state) {
             check_near("mean", 3, m, mean, MEAN_BOUND * largest);
             check_near("covariance", 9, c, covariance, BY_TYPE(2e-6, 1e-12) * largest * largest);
             shs_moments_free(NULL, &moments);
-            cube_free(&first), cube_free(&second);
-            free(p.x), free(more.x), free(all.x), free(mean), free(covariance);
+            cube_free(&first);
+            cube_free(&second);
+            free(p.x);
+            free(more.x);
+            free(all.x);
+            free(mean);
+            free(covariance);
         }
 }
 
@@ -1529,7 +1692,8 @@ static void test_large_chunks(void **state) {
     assert_ok(shs_moments_update(&ctx, &cube, 0, &m));
     assert_true(w.calls >= LEAST_ROUNDS && !w.wrong);
     shs_moments_free(NULL, &m);
-    cube_free(&cube), free(p.x);
+    cube_free(&cube);
+    free(p.x);
 }
 
 /* 16-bit pixels with large differences, so that integer sums must be flushed several times in a panel. */
@@ -1541,7 +1705,8 @@ static void test_sums_flushed_within_a_panel(void **state) {
     for (i = 0; i < values_of(&p); i++) p.x[i] = floor(p.x[i] / 6);
     cube = cube_of(&p, SHS_TYPE_I16, SHS_INTERLEAVE_BIP, 0);
     check_moments(NULL, &cube, &p, NULL, 0);
-    cube_free(&cube), free(p.x);
+    cube_free(&cube);
+    free(p.x);
 }
 
 /* Integers give the same bits in every layout, in one piece or in blocks, with missing pixels and large differences. */
@@ -1563,8 +1728,11 @@ static void test_one_answer_for_all_layouts(void **state) {
                         shs_cube cube = cube_of(&p, types[t], (shs_interleave)interleave, swapped), blockwise;
                         shs_moments m;
                         stream s;
-                        cube.mask = mask, cube.has_nodata = 1, cube.nodata = 77;
-                        cube.band_list = list, cube.band_count = 4;
+                        cube.mask = mask;
+                        cube.has_nodata = 1;
+                        cube.nodata = 77;
+                        cube.band_list = list;
+                        cube.band_count = 4;
                         blockwise = streamed(&cube, lines ? lines : 1, &s);
                         m = moments_of(NULL, lines ? &blockwise : &cube, 1);
                         if (!first.products) first = m;
@@ -1577,7 +1745,8 @@ static void test_one_answer_for_all_layouts(void **state) {
                         cube_free(&cube);
                     }
             shs_moments_free(NULL, &first);
-            free(p.x), free(mask);
+            free(p.x);
+            free(mask);
         }
 }
 
@@ -1589,10 +1758,14 @@ static void test_too_many_outputs(void **state) {
     shs_pixel_map map = SHS_ZERO;
     shs_wide one = 1;
     (void)state;
-    map.bands = 1, map.outputs = INT_MAX, map.matrix = &one;
+    map.bands = 1;
+    map.outputs = INT_MAX;
+    map.matrix = &one;
     assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_TOO_LARGE);
     assert_true(shs_cube_map_workspace(NULL, &cube, &map, 0, &sink) == SIZE_MAX);
-    cube_free(&cube), free(p.x), sink_free(&sink);
+    cube_free(&cube);
+    free(p.x);
+    sink_free(&sink);
 }
 
 /* ---- bad arguments ----------------------------------------------------------------------------------------------- */
@@ -1610,7 +1783,8 @@ static void check_cube_status(const shs_cube *cube, int bands, shs_status expect
     for (i = 0; i < 4 * 5 * 2 * 4; i++) assert_int_equal(((unsigned char *)sink.pixels)[i], UNTOUCHED);
     assert_int_equal(shs_cube_bands(cube), 0);
     shs_moments_free(NULL, &m);
-    sink_free(&sink), map_free(&map);
+    sink_free(&sink);
+    map_free(&map);
 }
 
 /* A cube without lines, in memory or as a stream, has bands and no pixels: it adds nothing, and nothing is written. */
@@ -1634,7 +1808,8 @@ static void test_no_lines(void **state) {
         assert_ok(shs_moments_create(NULL, 3, &m));
         assert_ok(shs_moments_update(NULL, &c, how % 2 ? SHS_PRECISION_ALWAYS : SHS_PRECISION_AUTO, &m));
         assert_true(m.count == 0);
-        sink.rescale = how % 2, sink.high = 1;
+        sink.rescale = how % 2;
+        sink.high = 1;
         assert_ok(shs_cube_map(NULL, &c, &map, 0, &sink));
         for (i = 0; i < 4 * 5 * 2 * 4; i++) assert_int_equal(((unsigned char *)sink.pixels)[i], UNTOUCHED);
         assert_ok(shs_cube_map(NULL, &c, &map, 0, &nowhere));
@@ -1642,7 +1817,9 @@ static void test_no_lines(void **state) {
         shs_moments_free(NULL, &m);
         sink_free(&sink);
     }
-    cube_free(&good), free(p.x), map_free(&map);
+    cube_free(&good);
+    free(p.x);
+    map_free(&map);
 }
 
 static void test_bad_cubes(void **state) {
@@ -1653,22 +1830,57 @@ static void test_bad_cubes(void **state) {
     (void)state;
     assert_int_equal(shs_cube_bands(&good), 3);
     check_cube_status(NULL, 3, SHS_BAD_CUBE);
-    c = good, c.pixels = NULL, check_cube_status(&c, 3, SHS_BAD_CUBE);
-    c = good, c.lines = -4, check_cube_status(&c, 3, SHS_BAD_CUBE);
-    c = good, c.samples = 0, check_cube_status(&c, 3, SHS_BAD_CUBE);
-    c = good, c.samples = INT_MIN, check_cube_status(&c, 3, SHS_BAD_CUBE);
-    c = good, c.bands = 0, check_cube_status(&c, 3, SHS_BAD_CUBE);
-    c = good, c.bands = -3, check_cube_status(&c, 3, SHS_BAD_CUBE);
-    c = good, c.type = SHS_TYPE_COUNT, check_cube_status(&c, 3, SHS_BAD_CUBE);
-    c = good, c.type = (shs_type)-1, check_cube_status(&c, 3, SHS_BAD_CUBE);
-    c = good, c.interleave = SHS_INTERLEAVE_COUNT, check_cube_status(&c, 3, SHS_BAD_CUBE);
-    c = good, c.interleave = (shs_interleave)-1, check_cube_status(&c, 3, SHS_BAD_CUBE);
-    c = streamed(&good, 2, &s), c.sample_stride = 3, check_cube_status(&c, 3, SHS_BAD_CUBE);
-    c = streamed(&good, -2, &s), check_cube_status(&c, 3, SHS_BAD_CUBE);
-    c = good, c.band_list = out_of_range, c.band_count = 2, check_cube_status(&c, 2, SHS_BAD_BANDS);
-    c = good, c.band_list = negative, c.band_count = 2, check_cube_status(&c, 2, SHS_BAD_BANDS);
-    c = good, c.band_list = out_of_range, c.band_count = 0, check_cube_status(&c, 2, SHS_BAD_BANDS);
-    c = good, c.band_list = out_of_range, c.band_count = -1, check_cube_status(&c, 2, SHS_BAD_BANDS);
+    c = good;
+    c.pixels = NULL;
+    check_cube_status(&c, 3, SHS_BAD_CUBE);
+    c = good;
+    c.lines = -4;
+    check_cube_status(&c, 3, SHS_BAD_CUBE);
+    c = good;
+    c.samples = 0;
+    check_cube_status(&c, 3, SHS_BAD_CUBE);
+    c = good;
+    c.samples = INT_MIN;
+    check_cube_status(&c, 3, SHS_BAD_CUBE);
+    c = good;
+    c.bands = 0;
+    check_cube_status(&c, 3, SHS_BAD_CUBE);
+    c = good;
+    c.bands = -3;
+    check_cube_status(&c, 3, SHS_BAD_CUBE);
+    c = good;
+    c.type = SHS_TYPE_COUNT;
+    check_cube_status(&c, 3, SHS_BAD_CUBE);
+    c = good;
+    c.type = (shs_type)-1;
+    check_cube_status(&c, 3, SHS_BAD_CUBE);
+    c = good;
+    c.interleave = SHS_INTERLEAVE_COUNT;
+    check_cube_status(&c, 3, SHS_BAD_CUBE);
+    c = good;
+    c.interleave = (shs_interleave)-1;
+    check_cube_status(&c, 3, SHS_BAD_CUBE);
+    c = streamed(&good, 2, &s);
+    c.sample_stride = 3;
+    check_cube_status(&c, 3, SHS_BAD_CUBE);
+    c = streamed(&good, -2, &s);
+    check_cube_status(&c, 3, SHS_BAD_CUBE);
+    c = good;
+    c.band_list = out_of_range;
+    c.band_count = 2;
+    check_cube_status(&c, 2, SHS_BAD_BANDS);
+    c = good;
+    c.band_list = negative;
+    c.band_count = 2;
+    check_cube_status(&c, 2, SHS_BAD_BANDS);
+    c = good;
+    c.band_list = out_of_range;
+    c.band_count = 0;
+    check_cube_status(&c, 2, SHS_BAD_BANDS);
+    c = good;
+    c.band_list = out_of_range;
+    c.band_count = -1;
+    check_cube_status(&c, 2, SHS_BAD_BANDS);
     free(p.x);
     cube_free(&good);
 }
@@ -1697,14 +1909,18 @@ static void test_impossible_sizes(void **state) {
     assert_ok(shs_moments_create(NULL, 3, &m));
     cube.bands = 3;
     cube = streamed(&cube, INT_MAX, &s);
-    cube.samples = INT_MAX, cube.lines = INT_MAX;
+    cube.samples = INT_MAX;
+    cube.lines = INT_MAX;
     s.fail_at = 0;
     status = shs_moments_update(NULL, &cube, 0, &m);
     assert_true(status == SHS_TOO_LARGE || status == SHS_NO_MEMORY || status == SHS_READ_FAILED);
     shs_moments_free(NULL, &m);
-    free(p.x), free(pixels);
+    free(p.x);
+    free(pixels);
     sink_free(&sink);
-    free((void *)map.matrix), free((void *)map.centre), free((void *)map.offset);
+    free((void *)map.matrix);
+    free((void *)map.centre);
+    free((void *)map.offset);
 }
 
 static void test_bad_maps_sinks_and_moments(void **state) {
@@ -1718,16 +1934,33 @@ static void test_bad_maps_sinks_and_moments(void **state) {
     size_t i;
     (void)state;
     assert_status(shs_cube_map(NULL, &cube, NULL, 0, &sink), SHS_BAD_MAP);
-    map.matrix = NULL, assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_MAP), map = good_map;
-    map.matrix = odd, assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_MAP);
-    map.matrix = huge, assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_MAP), map = good_map;
-    map.outputs = 0, assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_MAP), map = good_map;
-    map.outputs = -2, assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_MAP), map = good_map;
-    map.bands = 0, assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_MAP), map = good_map;
-    map.bands = 2, assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_BANDS), map = good_map;
+    map.matrix = NULL;
+    assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_MAP);
+    map = good_map;
+    map.matrix = odd;
+    assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_MAP);
+    map.matrix = huge;
+    assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_MAP);
+    map = good_map;
+    map.outputs = 0;
+    assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_MAP);
+    map = good_map;
+    map.outputs = -2;
+    assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_MAP);
+    map = good_map;
+    map.bands = 0;
+    assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_MAP);
+    map = good_map;
+    map.bands = 2;
+    assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_BANDS);
+    map = good_map;
     assert_status(shs_cube_map(NULL, &cube, &map, 0, NULL), SHS_BAD_SINK);
-    sink.pixels = NULL, assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_SINK), sink = good_sink;
-    sink.type = SHS_TYPE_COUNT, assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_SINK), sink = good_sink;
+    sink.pixels = NULL;
+    assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_SINK);
+    sink = good_sink;
+    sink.type = SHS_TYPE_COUNT;
+    assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_SINK);
+    sink = good_sink;
     sink.interleave = SHS_INTERLEAVE_COUNT, assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_SINK),
     sink = good_sink;
     sink.rescale = 1, sink.low = 2, sink.high = 1, assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_SINK),
@@ -1748,7 +1981,9 @@ static void test_bad_maps_sinks_and_moments(void **state) {
     assert_status(shs_moments_reduce(NULL, NULL), SHS_BAD_MOMENTS);
     shs_moments_free(NULL, &m), shs_moments_free(NULL, &other);
     free(p.x);
-    cube_free(&cube), sink_free(&good_sink), map_free(&good_map);
+    cube_free(&cube);
+    sink_free(&good_sink);
+    map_free(&good_map);
 }
 
 /* ---- real cubes -------------------------------------------------------------------------------------------------- */
@@ -1769,7 +2004,8 @@ static void check_golden_means(int which) {
                 assert_close(mean[b], expected[b], (precise ? 1e-12 : BY_TYPE(1e-6, 1e-12)) * fabs(expected[b]));
             shs_moments_free(NULL, &m);
         }
-    free(expected), free(mean);
+    free(expected);
+    free(mean);
     cube_free(&cube);
 }
 

@@ -112,7 +112,8 @@ static void with_increments(void (*check)(int n, const shs_real *x, int ix, shs_
             for (b = 0; b < 4; b++) {
                 shs_real *x = new_uniform((size_t)sizes[s] * 3, 1), *y = new_uniform((size_t)sizes[s] * 3, 2);
                 check(sizes[s], x, incs[a], y, incs[b]);
-                free(x), free(y);
+                free(x);
+                free(y);
             }
 }
 
@@ -233,7 +234,16 @@ static void check_gemv(shs_trans trans, int m, int n, shs_real alpha, shs_real b
     assert_matrix_close(ny, 1, got, ny, expected, ny, scale, ny, 2 * nx + 4);
     for (i = 0; i < 3 * ny; i++) /* between the elements nothing changes */
         if (i % abs(incy) != 0) assert_memory_equal(y + i, before + i, sizeof *y);
-    free(A), free(abs_A), free(x), free(x1), free(abs_x), free(y), free(before), free(expected), free(scale), free(got);
+    free(A);
+    free(abs_A);
+    free(x);
+    free(x1);
+    free(abs_x);
+    free(y);
+    free(before);
+    free(expected);
+    free(scale);
+    free(got);
 }
 
 static void gemv_matches_gemm_naive(void **state) {
@@ -242,10 +252,11 @@ static void gemv_matches_gemm_naive(void **state) {
     (void)state;
     for (i = 0; i < SIZES; i++)
         for (j = 0; j < SIZES; j++)
-            for (t = 0; t < 2; t++, count++) {
+            for (t = 0; t < 2; t++) {
                 int incx = incs[count % 4], incy = count % 3 ? 1 : incs[count / 4 % 4];
                 /* a negative increment reads from the end of its 3n values: the start is x itself */
                 check_gemv((shs_trans)t, sizes[i], sizes[j], factors[count / 2 % 4], factors[count / 8 % 4], incx, incy);
+                count++;
             }
 }
 
@@ -279,7 +290,10 @@ static void gemm_naive_matches_general_form(void **state) {
         shs_gemm_naive(m, n, k, A, B, C);
         assert_ok(shs_gemm_general_naive(SHS_TRANS_NO, SHS_TRANS_NO, m, n, k, 1, A, m, B, k > 0 ? k : 1, 0, expected, m));
         for (i = 0; i < m * n; i++) assert_close(C[i], expected[i], 10 * (double)REAL_EPS * k);
-        free(A), free(B), free(C), free(expected);
+        free(A);
+        free(B);
+        free(C);
+        free(expected);
     }
 }
 
@@ -288,7 +302,7 @@ static void ger_matches_gemm_naive(void **state) {
     int i, j, count = 0;
     (void)state;
     for (i = 0; i < SIZES; i++)
-        for (j = 0; j < SIZES; j++, count++) {
+        for (j = 0; j < SIZES; j++) {
             int m = sizes[i], n = sizes[j], lda = m + 2, incx = incs[count % 4], incy = incs[count / 4 % 4];
             size_t room = (size_t)lda * (size_t)n;
             shs_real *A = new_matrix(m, n, lda, 11), *expected = copy_of(room, A), *scale = magnitudes(room, A);
@@ -303,7 +317,16 @@ static void ger_matches_gemm_naive(void **state) {
             assert_ok(shs_gemm_general_naive(SHS_TRANS_NO, SHS_TRANS_YES, m, n, 1, 1, abs_x, m, abs_y, n, 1, scale, lda));
             assert_ok(shs_ger(m, n, factors[count % 4], x, incx, y, incy, A, lda));
             assert_matrix_close(m, n, A, lda, expected, lda, scale, lda, 8);
-            free(A), free(expected), free(scale), free(x), free(y), free(x1), free(y1), free(abs_x), free(abs_y);
+            free(A);
+            free(expected);
+            free(scale);
+            free(x);
+            free(y);
+            free(x1);
+            free(y1);
+            free(abs_x);
+            free(abs_y);
+            count++;
         }
     {
         shs_real A[12] = {0}, x[4] = {0}, y[3] = {0};
@@ -368,7 +391,12 @@ static void assert_solves(shs_side side, shs_uplo uplo, shs_trans trans, shs_dia
         scale[i] += magnitude(wanted[i]);
     }
     assert_matrix_close(m, n, product, m, wanted, m, scale, m, 2 * order + 4);
-    free(F), free(abs_F), free(abs_X), free(product), free(scale), free(wanted);
+    free(F);
+    free(abs_F);
+    free(abs_X);
+    free(product);
+    free(scale);
+    free(wanted);
 }
 
 static void trsv_leaves_no_residual(void **state) {
@@ -376,7 +404,7 @@ static void trsv_leaves_no_residual(void **state) {
     int s, form, count = 0;
     (void)state;
     for (s = 0; s < SIZES; s++)
-        for (form = 0; form < 8; form++, count++) {
+        for (form = 0; form < 8; form++) {
             shs_uplo uplo = form & 1 ? SHS_UPLO_UPPER : SHS_UPLO_LOWER;
             shs_trans trans = form & 2 ? SHS_TRANS_YES : SHS_TRANS_NO;
             shs_diag diag = form & 4 ? SHS_DIAG_UNIT : SHS_DIAG_NON_UNIT;
@@ -387,7 +415,11 @@ static void trsv_leaves_no_residual(void **state) {
             assert_ok(shs_trsv(uplo, trans, diag, n, A, lda, x, inc));
             gather(n, x, inc, x1);
             assert_solves(SHS_SIDE_LEFT, uplo, trans, diag, n, 1, 1, A, lda, x1, b1, n);
-            free(A), free(x), free(b1), free(x1);
+            free(A);
+            free(x);
+            free(b1);
+            free(x1);
+            count++;
         }
 }
 
@@ -420,7 +452,10 @@ static void check_gemm(shs_trans ta, shs_trans tb, int m, int n, int k, shs_real
     one.threads = 1;
     if (beta == 0)
         for (j = 0; j < n; j++) memset(SHS__AT(C, ldc, 0, j), 0xff, (size_t)m * sizeof *C); /* NaN */
-    if (alpha == 0) memset(A, 0xff, size_a * sizeof *A), memset(B, 0xff, size_b * sizeof *B);
+    if (alpha == 0) {
+        memset(A, 0xff, size_a * sizeof *A);
+        memset(B, 0xff, size_b * sizeof *B);
+    }
     before = copy_of(size_c, C);
     naive = copy_of(size_c, C);
     scale = magnitudes(size_c, C);
@@ -432,16 +467,25 @@ static void check_gemm(shs_trans ta, shs_trans tb, int m, int n, int k, shs_real
     assert_matrix_close(m, n, C, ldc, naive, ldc, scale, ldc, 2 * k + 4);
     for (j = 0; gap && j < n; j++) /* below the last row nothing is written */
         assert_memory_equal(SHS__AT(C, ldc, m, j), SHS__AT(before, ldc, m, j), (size_t)gap * sizeof *C);
-    free(A), free(B), free(C), free(naive), free(scale), free(before), free(abs_A), free(abs_B);
+    free(A);
+    free(B);
+    free(C);
+    free(naive);
+    free(scale);
+    free(before);
+    free(abs_A);
+    free(abs_B);
 }
 
 static void gemm_matches_naive_over_odd_sizes(void **state) {
     int i, j, count = 0;
     (void)state;
     for (i = 0; i < SIZES; i++)
-        for (j = first_of(i + test_instance, 3); j < SIZES; j += every(3), count++)
+        for (j = first_of(i + test_instance, 3); j < SIZES; j += every(3)) {
             check_gemm((shs_trans)(count & 1), (shs_trans)(count >> 1 & 1), sizes[i], sizes[j], sizes[(5 * i + 3 * j) % SIZES],
                        factors[count / 4 % 4], factors[count / 16 % 4], count % 3);
+            count++;
+        }
 }
 
 static void gemm_matches_naive_in_every_form(void **state) {
@@ -489,7 +533,10 @@ static void gemm_elements_do_not_depend_on_the_cutting(void **state) {
             const shs_real *Ai = ta ? SHS__AT(A, lda, 0, i0) : SHS__AT(A, lda, i0, 0);
             const shs_real *Bj = tb ? SHS__AT(B, ldb, j0, 0) : SHS__AT(B, ldb, 0, j0);
             shs_real *Dij = SHS__AT(D, m, i0, j0);
-            if (tries % 4 == 0) rows = shs__imin(rows, 3), columns = shs__imin(columns, 5);
+            if (tries % 4 == 0) {
+                rows = shs__imin(rows, 3);
+                columns = shs__imin(columns, 5);
+            }
             memcpy(D, C0, (size_t)m * (size_t)n * sizeof *D);
             if (tries & 1)
                 assert_ok(shs_gemm(NULL, ta, tb, rows, columns, k, (shs_real)0.7, Ai, lda, Bj, ldb, (shs_real)0.3, Dij, m));
@@ -503,7 +550,12 @@ static void gemm_elements_do_not_depend_on_the_cutting(void **state) {
                 assert_memory_equal(SHS__AT(D, m, i0, j), SHS__AT(C, m, i0, j), (size_t)rows * sizeof *C);
         }
     }
-    free(A), free(B), free(C), free(D), free(scratch), free(C0);
+    free(A);
+    free(B);
+    free(C);
+    free(D);
+    free(scratch);
+    free(C0);
 }
 
 /* Products in place have the same bits as packed products: A from its transpose, B from its half times 2 as alpha. What lies
@@ -524,20 +576,26 @@ static void gemm_is_the_same_packed_or_not(void **state) {
         for (tb = 0; tb < 2; tb++) {
             const int ldb = (tb ? n : k) + 1;
             size_t count = (size_t)ldb * (size_t)(tb ? k : n), e;
-            B = new_uniform(count, ++seed), half = copy_of(count, B);
+            B = new_uniform(count, ++seed);
+            half = copy_of(count, B);
             for (e = 0; e < count; e++) half[e] = B[e] / 2;
             for (i = 0; i < 3; i++) {
-                C = copy_of((size_t)ldc * (size_t)n, C0), D = copy_of((size_t)ldc * (size_t)n, C0);
+                C = copy_of((size_t)ldc * (size_t)n, C0);
+                D = copy_of((size_t)ldc * (size_t)n, C0);
                 assert_ok(shs_gemm(NULL, SHS_TRANS_NO, (shs_trans)tb, m, n, k, 1, A, m + 2, B, ldb, betas[i], C, ldc));
                 assert_ok(shs_gemm(NULL, SHS_TRANS_YES, (shs_trans)tb, m, n, k, 2, At, k, half, ldb, betas[i], D, ldc));
                 assert_memory_equal(C, D, (size_t)ldc * (size_t)n * sizeof *C);
                 for (j = 0; j < n; j++)
                     assert_memory_equal(SHS__AT(C, ldc, m, j), SHS__AT(C0, ldc, m, j), GAP * sizeof *C);
-                free(C), free(D);
+                free(C);
+                free(D);
             }
-            free(B), free(half);
+            free(B);
+            free(half);
         }
-        free(A), free(At), free(C0);
+        free(A);
+        free(At);
+        free(C0);
     }
 }
 
@@ -556,7 +614,9 @@ static void syrk_elements_are_those_of_gemm(void **state) {
         assert_ok(shs_syrk(NULL, SHS_UPLO_UPPER, trans, n, k, (shs_real)0.7, A, lda, 0, D, n));
         assert_memory_equal(SHS__AT(D, n, 0, n - 1), SHS__AT(C, n, 0, n - 1), (size_t)n * sizeof *C);
     }
-    free(A), free(C), free(D);
+    free(A);
+    free(C);
+    free(D);
 }
 
 static void gemm_lets_nan_through(void **state) {
@@ -572,7 +632,9 @@ static void gemm_lets_nan_through(void **state) {
     assert_true(is_nan((double)C[33]));
     assert_ok(shs_gemm(NULL, SHS_TRANS_NO, SHS_TRANS_NO, M, N, 0, 1, NULL, M, NULL, 0, 0, C, M));
     for (i = 0; i < M * N; i++) assert_true(C[i] == 0);
-    free(A), free(B), free(C);
+    free(A);
+    free(B);
+    free(C);
 }
 
 static void gemm_checks_its_arguments(void **state) {
@@ -626,16 +688,23 @@ static void check_syrk(shs_uplo uplo, shs_trans trans, int n, int k, shs_real al
                 assert_memory_equal(SHS__AT(C, ldc, i, j), SHS__AT(before, ldc, i, j), sizeof *C);
                 assert_memory_equal(SHS__AT(naive, ldc, i, j), SHS__AT(before, ldc, i, j), sizeof *C);
             }
-    free(A), free(abs_A), free(C), free(before), free(naive), free(scale);
+    free(A);
+    free(abs_A);
+    free(C);
+    free(before);
+    free(naive);
+    free(scale);
 }
 
 static void syrk_matches_naive(void **state) {
     int i, j, form, a, b, count = 0;
     (void)state;
     for (i = 0; i < SIZES; i++)
-        for (j = 2 * first_of(i + test_instance, 3); j < SIZES; j += 2 * every(3), count++)
+        for (j = 2 * first_of(i + test_instance, 3); j < SIZES; j += 2 * every(3)) {
             check_syrk((shs_uplo)(count & 1), (shs_trans)(count >> 1 & 1), sizes[i], sizes[(i + j) % SIZES],
                        factors[count / 4 % 4], factors[count / 16 % 4], count % 3);
+            count++;
+        }
     for (form = 0; form < 4; form++)
         for (a = 0; a < 4; a++)
             for (b = 0; b < 4; b++) check_syrk((shs_uplo)(form & 1), (shs_trans)(form >> 1), 61, 19, factors[a], factors[b], 2);
@@ -681,17 +750,20 @@ static void check_trsm(int form, int m, int n, shs_real alpha, int gap, int naiv
     else assert_ok(shs_trsm(NULL, side, uplo, trans, diag, m, n, alpha, A, lda, X, ldb));
     assert_solves(side, uplo, trans, diag, m, n, alpha, A, lda, X, B, ldb);
     for (j = 0; gap && j < n; j++) assert_memory_equal(SHS__AT(X, ldb, m, j), SHS__AT(B, ldb, m, j), (size_t)gap * sizeof *X);
-    free(A), free(B), free(X);
+    free(A);
+    free(B);
+    free(X);
 }
 
 static void trsm_leaves_no_residual(void **state) {
     int i, j, form, count = 0;
     (void)state;
     for (i = 0; i < SIZES; i++)
-        for (j = first_of(i + test_instance, 5); j < SIZES; j += every(5), count++) {
+        for (j = first_of(i + test_instance, 5); j < SIZES; j += every(5)) {
             shs_real alpha = factors[1 + count / 16 % 3];
             check_trsm(count % 16, sizes[i], sizes[j], alpha, count % 3, 0);
             if (sizes[i] < 100 && sizes[j] < 100) check_trsm(count % 16, sizes[i], sizes[j], alpha, count % 3, 1);
+            count++;
         }
     for (form = first_of(test_instance, 3); form < 16; form += every(3)) {
         check_trsm(form, 33, 35, 1, 1, 0);
@@ -761,7 +833,12 @@ static void check_cholesky(shs_uplo uplo, int n, int gap, int naive) {
                              (2 * n + 4) * (double)SHS__EPS * (double)*SHS__AT(scale, n, i, j));
             else assert_memory_equal(SHS__AT(F, lda, i, j), SHS__AT(A, lda, i, j), sizeof *A);
     for (i = 0; i < n; i++) assert_true(*SHS__AT(F, lda, i, i) > 0);
-    free(A), free(F), free(L), free(abs_L), free(product), free(scale);
+    free(A);
+    free(F);
+    free(L);
+    free(abs_L);
+    free(product);
+    free(scale);
 }
 
 static void cholesky_factors_multiply_to_the_matrix(void **state) {
@@ -788,7 +865,8 @@ static void cholesky_finds_what_is_not_positive_definite(void **state) {
             *SHS__AT(B, n, places[p], places[p]) = not_a_number();
             assert_status(shs_cholesky(NULL, (shs_uplo)uplo, n, A, n), SHS_NOT_POSITIVE_DEFINITE);
             assert_status(shs_cholesky(NULL, (shs_uplo)uplo, n, B, n), SHS_NOT_POSITIVE_DEFINITE);
-            free(A), free(B);
+            free(A);
+            free(B);
         }
 }
 
@@ -877,7 +955,10 @@ static void threads_do_not_change_a_bit(void **state) {
         assert_ok(run_blocked(NULL, which, A, T, C));
         assert_memory_equal(C, expected, bytes);
     }
-    free(A), free(T), free(C), free(expected);
+    free(A);
+    free(T);
+    free(C);
+    free(expected);
 }
 
 static void workspace_queries_are_exact(void **state) {
@@ -906,7 +987,10 @@ static void workspace_queries_are_exact(void **state) {
             assert_int_equal(arena.used, 0);
             free(memory);
         }
-    free(A), free(T), free(C), free(expected);
+    free(A);
+    free(T);
+    free(C);
+    free(expected);
 }
 
 /* Nothing is asked of the allocator where there is nothing to do, and where little is. */

@@ -241,7 +241,8 @@ static void check_order_and_signs(const problem *p, int k) {
     for (l = 0; l < k; l++) {
         const shs_wide *v = p->vectors + l * p->ld;
         if (l > 0) assert_true(p->values[l] <= p->values[l - 1]);
-        for (at = 0, i = 1; i < p->n; i++)
+        at = 0;
+        for (i = 1; i < p->n; i++)
             if (fabs((double)v[i]) > fabs((double)v[at])) at = i;
         assert_true(v[at] > 0);
     }
@@ -302,7 +303,8 @@ static void jacobi(const problem *p, shs_wide *values, shs_wide *vectors) {
             if (fabs((double)V[i + j * p->n]) > fabs((double)largest)) largest = V[i + j * p->n];
         for (i = 0; i < p->n; i++) vectors[i + j * p->ld] = largest < 0 ? -V[i + j * p->n] : V[i + j * p->n];
     }
-    free(A), free(V);
+    free(A);
+    free(V);
 }
 
 /* Against Jacobi's rotations; the largest orders for a kind or two only, since the naive twin takes its time. */
@@ -589,7 +591,8 @@ static void test_twisted(void **state) {
         assert_ok(shs__layout_acquire(NULL, &l));
         shs__eigh_layout(&l, NULL, N, 1, &w);
         shs__eigh_clear(w.S, w.ld, N);
-        memset(w.d, 0, (size_t)w.ld * sizeof *w.d), memset(w.e, 0, (size_t)w.ld * sizeof *w.e);
+        memset(w.d, 0, (size_t)w.ld * sizeof *w.d);
+        memset(w.e, 0, (size_t)w.ld * sizeof *w.e);
         for (i = 0; i < N; i++) w.d[i] = trial ? shs_random_normal(&r) : (shs_wide)abs(i - N / 2);
         for (i = 0; i + 1 < N; i++) w.e[i] = trial % 4 == 3 && i % 5 == 0 ? 0 : trial ? shs_random_normal(&r) : 1;
         for (i = 0; i < N * N; i += N + 1) T[i] = w.d[i / N];

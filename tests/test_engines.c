@@ -27,8 +27,10 @@ static shs_status signals_open(void *user, const shs_context *ctx, const shs_sig
     (void)ctx;
     if (fails(told)) return told->answer;
     s = NEW(signals, 1);
-    s->told = told, s->job = *job;
-    s->D = NEW(shs_real, job->p * job->n), s->E = NEW(shs_real, (size_t)job->p * job->m);
+    s->told = told;
+    s->job = *job;
+    s->D = NEW(shs_real, job->p * job->n);
+    s->E = NEW(shs_real, (size_t)job->p * job->m);
     assert_ok(shs_codes_create(NULL, job->m, job->stride, &s->codes));
     told->open++;
     *session = s;
@@ -39,7 +41,9 @@ static void signals_close(void *session) {
     signals *s = (signals *)session;
     s->told->open--;
     shs_codes_free(NULL, &s->codes);
-    free(s->D), free(s->E), free(s);
+    free(s->D);
+    free(s->E);
+    free(s);
 }
 
 static shs_status signals_dictionary(void *session, const shs_real *D, int ldd) {
@@ -115,7 +119,10 @@ static shs_status signals_update(void *session, const shs_atom_group *g) {
             shs_real *x = coefficient(s, i, g->first + j);
             double x_new = 0, overlap = 0;
             if (!x) continue;
-            for (q = 0; q < p; q++) x_new += (double)e[q] * (double)after[q], overlap += (double)before[q] * (double)after[q];
+            for (q = 0; q < p; q++) {
+                x_new += (double)e[q] * (double)after[q];
+                overlap += (double)before[q] * (double)after[q];
+            }
             x_new += (double)*x * overlap;
             if (g->update == SHS_UPDATE_SGK || g->update == SHS_UPDATE_NSGK) x_new = (double)*x;
             for (q = 0; q < p; q++) change[q] += *x * before[q] - (shs_real)x_new * after[q];
@@ -158,7 +165,9 @@ static shs_status pixels_open(void *user, const shs_context *ctx, const shs_cube
     (void)ctx;
     if (fails(told)) return told->answer;
     s = NEW(pixels, 1);
-    s->told = told, s->cube = cube, s->all = plain_of(cube);
+    s->told = told;
+    s->cube = cube;
+    s->all = plain_of(cube);
     s->valid = NEW(unsigned char, pixels_of(&s->all));
     for (i = 0; i < pixels_of(&s->all); i++) {
         int b;
@@ -173,7 +182,10 @@ static shs_status pixels_open(void *user, const shs_context *ctx, const shs_cube
 static void pixels_close(void *session) {
     pixels *s = (pixels *)session;
     s->told->open--;
-    free(s->all.x), free(s->valid), free(s->z.x), free(s);
+    free(s->all.x);
+    free(s->valid);
+    free(s->z.x);
+    free(s);
 }
 
 /* sums += 1, d, the lower triangle of d d' */
@@ -248,11 +260,15 @@ static shs_status pixels_range(void *session, const shs_pixel_map *map, int prec
     int k;
     (void)precise;
     if (!maps(s, map, squares, &out)) return s->told->answer;
-    for (k = 0; k < out.bands; k++) low[k] = ENDLESS, high[k] = -ENDLESS;
+    for (k = 0; k < out.bands; k++) {
+        low[k] = ENDLESS;
+        high[k] = -ENDLESS;
+    }
     for (i = 0; i < values_of(&out); i++) {
         if (!s->valid[i / (size_t)out.bands]) continue;
         k = (int)(i % (size_t)out.bands);
-        low[k] = fmin(low[k], out.x[i]), high[k] = fmax(high[k], out.x[i]);
+        low[k] = fmin(low[k], out.x[i]);
+        high[k] = fmax(high[k], out.x[i]);
     }
     free(out.x);
     return SHS_OK;
@@ -292,7 +308,8 @@ static shs_status pixels_whiten(void *session, const shs_pixel_map *whitening, i
     sums[0] = all[0];
     for (j = 0; j < n && fourth; j++) /* the lower triangle and no more */
         memcpy(sums + 1 + j * n + j, all + 1 + n + j * n + j, (size_t)(n - j) * sizeof *sums);
-    free(q), free(all);
+    free(q);
+    free(all);
     return fails(s->told) ? s->told->answer : SHS_OK;
 }
 
@@ -313,9 +330,16 @@ static shs_status pixels_sweep(void *session, shs_contrast contrast, int c, cons
         sums[0] += 1;
         for (d = 0; d < c; d++) {
             double y = projected(s, i, W + d * m), g, slope;
-            if (contrast == SHS_CONTRAST_POW3) g = y * y * y, slope = 3 * y * y;
-            else if (contrast == SHS_CONTRAST_TANH) g = tanh(y), slope = 1 - g * g;
-            else g = y * exp(-y * y / 2), slope = (1 - y * y) * exp(-y * y / 2);
+            if (contrast == SHS_CONTRAST_POW3) {
+                g = y * y * y;
+                slope = 3 * y * y;
+            } else if (contrast == SHS_CONTRAST_TANH) {
+                g = tanh(y);
+                slope = 1 - g * g;
+            } else {
+                g = y * exp(-y * y / 2);
+                slope = (1 - y * y) * exp(-y * y / 2);
+            }
             sums[1 + d] += slope;
             for (a = 0; a < m; a++) sums[1 + c + d * m + a] += g * pixel_of(&s->z, i)[a];
         }
@@ -366,7 +390,8 @@ static shs_status codes_round(void *user, const shs_context *ctx, const shs_roun
         const size_t at = i * (size_t)job->codes->stride;
         shs_codes_round_naive(job->p, D, job->type, job->codes->used[i], job->codes->atoms + at, job->codes->coefs + at, work);
     }
-    free(work), free(D);
+    free(work);
+    free(D);
     return i < job->codes->m ? ((plan *)user)->answer : SHS_OK;
 }
 
@@ -389,7 +414,8 @@ static const shs_engine plain_engine = {
 static shs_engine engine_of(plan *told) {
     shs_engine e = plain_engine;
     memset(told, 0, sizeof *told);
-    told->fail_at = -1, told->answer = SHS_DEVICE_LOST;
+    told->fail_at = -1;
+    told->answer = SHS_DEVICE_LOST;
     e.user = told;
     return e;
 }
@@ -417,7 +443,11 @@ typedef shs_status (*call_fn)(const shs_context *ctx, const scene *s, results *r
 
 static shs_codes codes_in(results *r) {
     shs_codes codes = SHS_ZERO;
-    codes.m = M, codes.stride = S, codes.used = r->used, codes.atoms = r->atoms, codes.coefs = r->coefs;
+    codes.m = M;
+    codes.stride = S;
+    codes.used = r->used;
+    codes.atoms = r->atoms;
+    codes.coefs = r->coefs;
     return codes;
 }
 
@@ -428,7 +458,11 @@ static shs_status call_omp(const shs_context *ctx, const scene *s, results *r) {
     shs_status status;
     o.sparsity = S;
     status = shs_omp_ex(ctx, P, N, s->D, P, M, s->Y, P, &o, &codes, r->errors2, &report);
-    if (status == SHS_OK) r->values[0] = report.sum2, r->values[1] = (shs_wide)report.nonzeros, r->values[2] = report.rmse;
+    if (status == SHS_OK) {
+        r->values[0] = report.sum2;
+        r->values[1] = (shs_wide)report.nonzeros;
+        r->values[2] = report.rmse;
+    }
     return status;
 }
 
@@ -437,10 +471,16 @@ static shs_status learn(const shs_context *ctx, const scene *s, results *r, shs_
     shs_ksvd_options o = SHS_ZERO;
     shs_ksvd_report report = SHS_ZERO;
     shs_status status;
-    o.iterations = 3, o.parallel_atoms = 6, o.rounds = 2, o.rmse_after_update = 1, o.coding.sparsity = S;
-    o.keep = SHS_KEEP_LAST, o.update = update;
+    o.iterations = 3;
+    o.parallel_atoms = 6;
+    o.rounds = 2;
+    o.rmse_after_update = 1;
+    o.coding.sparsity = S;
+    o.keep = SHS_KEEP_LAST;
+    o.update = update;
     status = shs_ksvd_ex(ctx, P, N, M, s->Y, P, &o, r->D, P, &codes, &report);
-    r->values[0] = report.rmse, r->values[1] = report.mean_atoms;
+    r->values[0] = report.rmse;
+    r->values[1] = report.mean_atoms;
     return status;
 }
 static shs_status call_ksvd(const shs_context *ctx, const scene *s, results *r) { return learn(ctx, s, r, SHS_UPDATE_AKSVD); }
@@ -459,7 +499,8 @@ static shs_status call_round(const shs_context *ctx, const scene *s, results *r)
     size_t i;
     codes.m = 9;
     for (i = 0; i < codes.m * S; i++) {
-        codes.used[i / S] = S - (int)(i / S % 2), codes.atoms[i] = (int)(i * 7 % N);
+        codes.used[i / S] = S - (int)(i / S % 2);
+        codes.atoms[i] = (int)(i * 7 % N);
         codes.coefs[i] = s->Y[i] * (shs_real)(1 + (int)(i % 3));
     }
     return shs_codes_round(ctx, P, N, s->D, P, SHS_COEF_I16, &codes);
@@ -468,13 +509,17 @@ static shs_status call_round(const shs_context *ctx, const scene *s, results *r)
 static shs_status call_approximate(const shs_context *ctx, const scene *s, results *r) {
     shs_patches set = SHS_ZERO;
     shs_omp_options o = SHS_ZERO;
-    set.width = 4, set.height = 3, o.sparsity = S;
+    set.width = 4;
+    set.height = 3;
+    o.sparsity = S;
     return shs_patches_approximate(ctx, &s->image, &set, N, s->D, P, &o, 1, r->picture, NULL);
 }
 
 static shs_sink sink_in(results *r) {
     shs_sink sink = SHS_ZERO;
-    sink.pixels = r->pixels, sink.type = SHS_TYPE_F64, sink.interleave = SHS_INTERLEAVE_BIP;
+    sink.pixels = r->pixels;
+    sink.type = SHS_TYPE_F64;
+    sink.interleave = SHS_INTERLEAVE_BIP;
     return sink;
 }
 
@@ -511,7 +556,10 @@ static shs_status call_pca_run(const shs_context *ctx, const scene *s, results *
 static shs_status call_rescaled(const shs_context *ctx, const scene *s, results *r) {
     shs_pca_options o = SHS_ZERO;
     shs_sink sink = sink_in(r);
-    sink.rescale = 1, sink.low = -1, sink.high = 3, o.precise = SHS_PRECISION_ALWAYS;
+    sink.rescale = 1;
+    sink.low = -1;
+    sink.high = 3;
+    o.precise = SHS_PRECISION_ALWAYS;
     return shs_pca_run(ctx, &s->cube, &o, &sink, NULL);
 }
 
@@ -547,7 +595,8 @@ static shs_status call_ica(const shs_context *ctx, const scene *s, results *r, s
     if (status == SHS_OK) {
         assert_int_equal(ica.used_moments, route == SHS_ROUTE_MOMENTS);
         memcpy(r->moments, ica.unmixing, 3 * BANDS * sizeof *r->moments);
-        r->values[0] = ica.component[0].kurtosis, r->values[1] = ica.component[2].negentropy;
+        r->values[0] = ica.component[0].kurtosis;
+        r->values[1] = ica.component[2].negentropy;
         shs_ica_free(ctx, &ica);
     }
     return status;
@@ -587,26 +636,36 @@ enum { PRODUCTS = 4, ROUNDING = 5 }; /* no sessions */
 static void scene_create(scene *s) {
     int i;
     memset(s, 0, sizeof *s);
-    s->D = new_normal(P * N, 1), s->Y = new_normal(P * M, 2);
+    s->D = new_normal(P * N, 1);
+    s->Y = new_normal(P * M, 2);
     assert_ok(shs_normalize_columns(P, N, s->D, P, NULL));
     s->picture = new_normal(SIDE * SIDE, 3);
-    s->image.pixels = s->picture, s->image.type = SHS_TYPE_REAL, s->image.width = s->image.height = SIDE;
+    s->image.pixels = s->picture;
+    s->image.type = SHS_TYPE_REAL;
+    s->image.width = s->image.height = SIDE;
     s->plain = mixed_cube(LINES, SAMPLES, BANDS, 3, 0.5, 4);
     for (i = 0; i < BANDS; i++) pixel_of(&s->plain, 17)[i] = NOT_A_NUMBER;
     s->cube = cube_of(&s->plain, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
 }
 
 static void scene_free(scene *s) {
-    free(s->D), free(s->Y), free(s->picture), free(s->plain.x);
+    free(s->D);
+    free(s->Y);
+    free(s->picture);
+    free(s->plain.x);
     cube_free(&s->cube);
 }
 
 static void compare_reals(const char *name, size_t n, const shs_real *a, const shs_real *b, double bound) {
     double *x = NEW(double, n), *y = NEW(double, n);
     size_t i;
-    for (i = 0; i < n; i++) x[i] = (double)a[i], y[i] = (double)b[i];
+    for (i = 0; i < n; i++) {
+        x[i] = (double)a[i];
+        y[i] = (double)b[i];
+    }
     check_near(name, n, x, y, bound * largest_of(n, y));
-    free(x), free(y);
+    free(x);
+    free(y);
 }
 
 static void compare(const char *name, const results *a, const results *b, double bound) {
@@ -636,14 +695,17 @@ typedef struct fixture {
 /* The plan and the engine as at the start, and no result. */
 static void begin_anew(fixture *x) {
     const shs_context plain = SHS_ZERO;
-    x->e = engine_of(&x->told), x->ctx = plain, x->ctx.engine = &x->e;
+    x->e = engine_of(&x->told);
+    x->ctx = plain;
+    x->ctx.engine = &x->e;
     memset(x->there, 0, sizeof *x->there);
 }
 
 static int setup(void **state) {
     fixture *x = NEW(fixture, 1);
     scene_create(&x->s);
-    x->here = NEW(results, 1), x->there = NEW(results, 1);
+    x->here = NEW(results, 1);
+    x->there = NEW(results, 1);
     begin_anew(x);
     *state = x;
     return 0;
@@ -653,7 +715,9 @@ static int teardown(void **state) {
     fixture *x = (fixture *)*state;
     int open = x->told.open;
     scene_free(&x->s);
-    free(x->here), free(x->there), free(x);
+    free(x->here);
+    free(x->there);
+    free(x);
     return open; /* sessions are closed, whatever happened */
 }
 
@@ -713,7 +777,8 @@ static void test_each_call_fails(void **state) {
                 faulty f;
                 shs_status status;
                 begin_anew(x);
-                x->told.fail_at = k, x->e.fallback = fallback;
+                x->told.fail_at = k;
+                x->e.fallback = fallback;
                 faulty_attach(&f, -1, &x->ctx);
                 status = calls[c].call(&x->ctx, &x->s, x->there);
                 assert_int_equal(x->told.open, 0);
@@ -739,7 +804,9 @@ static void test_each_call_is_stood_in_for(void **state) {
                 for (k = 0;; k++) {
                     shs_status status;
                     begin_anew(x);
-                    x->told.fail_at = k, x->told.answer = answers[a], x->e.fallback = fallback;
+                    x->told.fail_at = k;
+                    x->told.answer = answers[a];
+                    x->e.fallback = fallback;
                     status = calls[c].call(&x->ctx, &x->s, x->there);
                     assert_int_equal(x->told.open, 0);
                     if (x->told.calls <= k || fallback) assert_ok(status);
@@ -813,14 +880,16 @@ static void test_unknown_version(void **state) {
 
 /* A failed opening may have written to the session pointer. The library must not use this value. */
 static shs_status opens_half(void *user, const shs_context *ctx, const shs_signals_job *job, void **session) {
-    (void)ctx, (void)job;
+    (void)ctx;
+    (void)job;
     *session = user;
     return SHS_UNSUPPORTED;
 }
 
 static void test_half_opened(void **state) {
     fixture *x = (fixture *)*state;
-    x->e.signals_open = opens_half, x->e.fallback = 1;
+    x->e.signals_open = opens_half;
+    x->e.fallback = 1;
     assert_ok(call_ksvd(NULL, &x->s, x->here));
     assert_ok(call_ksvd(&x->ctx, &x->s, x->there));
     compare("shs_ksvd_ex", x->there, x->here, 0);
@@ -858,10 +927,13 @@ static shs_status signals_round(void *session, const shs_atom_round *o) {
     rounds_asked++;
     if (round_answer != SHS_OK) return round_answer;
     assert_ok(signals_residual(session, &sum2));
-    g.update = o->update, g.want_codes = g.want_residual = 1;
+    g.update = o->update;
+    g.want_codes = g.want_residual = 1;
     for (; g.first < n; g.first += g.count) {
         g.count = o->group < n - g.first ? o->group : n - g.first;
-        g.sums = NEW(shs_wide, p * g.count), g.energy = NEW(shs_wide, g.count), g.atoms = NEW(shs_real, p * g.count);
+        g.sums = NEW(shs_wide, p * g.count);
+        g.energy = NEW(shs_wide, g.count);
+        g.atoms = NEW(shs_real, p * g.count);
         assert_ok(signals_gather(session, &g));
         for (j = 0; j < g.count; j++) {
             double norm2 = 0;
@@ -872,7 +944,9 @@ static shs_status signals_round(void *session, const shs_atom_round *o) {
                     norm2 > 0 ? (shs_real)((double)g.sums[j * p + q] / sqrt(norm2)) : s->D[(g.first + j) * p + q];
         }
         assert_ok(signals_update(session, &g));
-        free(g.sums), free(g.energy), free(g.atoms);
+        free(g.sums);
+        free(g.energy);
+        free(g.atoms);
     }
     memcpy(o->D, s->D, (size_t)(p * n) * sizeof *o->D);
     return SHS_OK;
@@ -880,7 +954,10 @@ static shs_status signals_round(void *session, const shs_atom_round *o) {
 
 /* What a rank sees whose peers have nothing. */
 static int reduce_alone(void *user, shs_wide *values, size_t count, shs_reduce_op op) {
-    (void)user, (void)values, (void)count, (void)op;
+    (void)user;
+    (void)values;
+    (void)count;
+    (void)op;
     return 0;
 }
 
@@ -894,7 +971,8 @@ static void test_rounds(void **state) {
         shs_status status;
         begin_anew(x);
         x->e.signals_round = signals_round;
-        round_answer = answers[a], rounds_asked = 0;
+        round_answer = answers[a];
+        rounds_asked = 0;
         status = call_ksvd(&x->ctx, &x->s, x->there);
         assert_true(rounds_asked > 0);
         assert_int_equal(x->told.open, 0);
@@ -903,7 +981,8 @@ static void test_rounds(void **state) {
     }
     begin_anew(x);
     x->e.signals_round = signals_round;
-    x->ctx.reduce_fn = reduce_alone, x->ctx.ranks = 2;
+    x->ctx.reduce_fn = reduce_alone;
+    x->ctx.ranks = 2;
     rounds_asked = 0;
     assert_ok(call_ksvd(&x->ctx, &x->s, x->there));
     assert_int_equal(rounds_asked, 0);
@@ -950,7 +1029,8 @@ static void test_units_of_learning(void **state) {
     shs_ksvd_options o = SHS_ZERO;
     size_t i;
     for (i = 0; i < P * M; i++) x->s.Y[i] *= unit;
-    o.iterations = 1, o.coding.sparsity = S;
+    o.iterations = 1;
+    o.coding.sparsity = S;
     assert_status(shs_ksvd_ex(&x->ctx, P, N, M, x->s.Y, P, &o, D, P, NULL, NULL), SHS_UNSUPPORTED);
     x->e.fallback = 1;
     assert_ok(shs_ksvd_ex(&x->ctx, P, N, M, x->s.Y, P, &o, D, P, NULL, NULL));
@@ -988,7 +1068,10 @@ static void test_looks_back_at_an_engine(void **state) {
     shs_real D[P * N], expected[P * N];
     shs_ksvd_options o = SHS_ZERO;
     size_t i;
-    o.iterations = 3, o.coding.sparsity = S, o.update = SHS_UPDATE_NSGK, o.coherence = (shs_real)0.6;
+    o.iterations = 3;
+    o.coding.sparsity = S;
+    o.update = SHS_UPDATE_NSGK;
+    o.coherence = (shs_real)0.6;
     x->e.fallback = 1;
     assert_ok(shs_ksvd_ex(NULL, P, N, M, x->s.Y, P, &o, expected, P, NULL, NULL));
     assert_ok(shs_ksvd_ex(&x->ctx, P, N, M, x->s.Y, P, &o, D, P, NULL, NULL));
@@ -1012,12 +1095,19 @@ static void test_signals_only(void **state) {
 static shs_status map_half(void *session, const shs_pixel_map *map, int precise, int squares, const shs_sink *sink,
                            const shs_wide *low, const shs_wide *high, shs_wide missing) {
     static const double line[BANDS * SAMPLES];
-    (void)session, (void)map, (void)precise, (void)squares, (void)low, (void)high, (void)missing;
+    (void)session;
+    (void)map;
+    (void)precise;
+    (void)squares;
+    (void)low;
+    (void)high;
+    (void)missing;
     if (sink->write_fn(sink->write_user, 0, 1, line) != 0) return SHS_WRITE_FAILED;
     return SHS_NO_MEMORY;
 }
 static int count_lines(void *user, int first_line, int lines, const void *block) {
-    (void)first_line, (void)block;
+    (void)first_line;
+    (void)block;
     *(int *)user += lines;
     return 0;
 }
@@ -1061,8 +1151,12 @@ static void test_engine_without_double(void **state) {
         shs_sink sink = sink_in(x->there);
         int refused = precisions[k] == SHS_PRECISION_ALWAYS && sizeof(shs_wide) > sizeof(shs_real);
         begin_anew(x);
-        x->e.pixels_moments = moments_in_float, x->e.pixels_range = range_in_float, x->e.pixels_map = map_in_float;
-        sink.rescale = 1, sink.low = -1, sink.high = 3;
+        x->e.pixels_moments = moments_in_float;
+        x->e.pixels_range = range_in_float;
+        x->e.pixels_map = map_in_float;
+        sink.rescale = 1;
+        sink.low = -1;
+        sink.high = 3;
         o.precise = precisions[k];
         assert_status(shs_pca_run(&x->ctx, &x->s.cube, &o, &sink, NULL), refused ? SHS_UNSUPPORTED : SHS_OK);
         assert_int_equal(x->told.maps, refused ? 0 : 2); /* for the range, and for the outputs */
@@ -1108,7 +1202,8 @@ static void test_cancelled_coding(void **state) {
     shs_codes codes = codes_in(x->there);
     shs_omp_options o = SHS_ZERO;
     shs_omp_report report;
-    x->told.fail_at = 2, x->told.answer = SHS_CANCELLED; /* after opening and dictionary */
+    x->told.fail_at = 2; /* after opening and dictionary */
+    x->told.answer = SHS_CANCELLED;
     o.sparsity = S;
     assert_ok(call_omp(NULL, &x->s, x->here));
     assert_status(shs_omp_ex(&x->ctx, P, N, x->s.D, P, M, x->s.Y, P, &o, &codes, x->there->errors2, &report), SHS_CANCELLED);

@@ -37,7 +37,8 @@ static void test_coding_scales(void **state) {
         for (k = 0; k < 2; k++) {
             shs_real factor = (shs_real)ldexp(1, powers[k]);
             shs_omp_options o = SHS_ZERO;
-            o.sparsity = S, o.gram_mode = (shs_gram_mode)mode;
+            o.sparsity = S;
+            o.gram_mode = (shs_gram_mode)mode;
             for (i = 0; i < P * M; i++) scaled[i] = Y[i] * factor;
             assert_ok(shs_omp_ex(NULL, P, N, D, P, M, Y, P, &o, &expected, NULL, NULL));
             assert_ok(shs_omp_ex(NULL, P, N, D, P, M, scaled, P, &o, &codes, NULL, NULL));
@@ -46,7 +47,9 @@ static void test_coding_scales(void **state) {
             for (i = 0; i < M * S; i++) assert_close(codes.coefs[i] / factor, expected.coefs[i], 1e-5);
         }
     shs_codes_free(NULL, &expected), shs_codes_free(NULL, &codes);
-    free(D), free(Y), free(scaled);
+    free(D);
+    free(Y);
+    free(scaled);
 }
 
 /* Subnormal signals have few bits: what they are coded to is finite, and no worse than nothing. */
@@ -62,7 +65,8 @@ static void test_subnormal_signals(void **state) {
     for (i = 0; i < M; i++)
         for (k = 0; k < codes.used[i]; k++) assert_true(is_finite((double)codes.coefs[i * S + k]));
     shs_codes_free(NULL, &codes);
-    free(D), free(Y);
+    free(D);
+    free(Y);
 }
 
 /* Atoms that nearly are one (mu = 0.99999): the pursuit ends where they depend on each other, and coefficients stay within
@@ -88,7 +92,8 @@ static void test_coherent_dictionary(void **state) {
         assert_true(norm_of_residual(P, D, Y + i * P, codes.used[i], codes.atoms + i * S, codes.coefs + i * S) <= size);
     }
     shs_codes_free(NULL, &codes);
-    free(D), free(Y);
+    free(D);
+    free(Y);
 }
 
 /* As many atoms as there are dimensions: nothing of the signal is left. */
@@ -105,7 +110,8 @@ static void test_full_sparsity(void **state) {
         assert_close(norm_of_residual(P, D, Y + i * P, codes.used[i], codes.atoms + i * P, codes.coefs + i * P), 0,
                      BY_TYPE(1e-4, 1e-10) * (double)shs_nrm2(P, Y + i * P, 1));
     shs_codes_free(NULL, &codes);
-    free(D), free(Y);
+    free(D);
+    free(Y);
 }
 
 /* The only atom has the direction of the signals; a signal equals an atom. */
@@ -133,7 +139,10 @@ static void test_duplicate_signals(void **state) {
     for (k = 0; k < 3; k++) {
         shs_ksvd_options o = SHS_ZERO;
         shs_ksvd_report report = SHS_ZERO;
-        o.iterations = 4, o.coding.sparsity = 2, o.replace = replacements[k], o.parallel_atoms = 3;
+        o.iterations = 4;
+        o.coding.sparsity = 2;
+        o.replace = replacements[k];
+        o.parallel_atoms = 3;
         assert_ok(shs_ksvd_ex(NULL, P, 8, M, Y, P, &o, D, P, NULL, &report));
         assert_unit_atoms(P, 8, D);
         assert_close(report.rmse, 0, 1e-5);
@@ -150,7 +159,11 @@ static void test_learning_scales(void **state) {
     for (k = 0; k < 4; k++)
         for (group = 1; group <= 16; group += 15) {
             shs_ksvd_options o = SHS_ZERO;
-            o.iterations = 3, o.coding.sparsity = 3, o.parallel_atoms = group, o.rounds = 3, o.keep = SHS_KEEP_LAST;
+            o.iterations = 3;
+            o.coding.sparsity = 3;
+            o.parallel_atoms = group;
+            o.rounds = 3;
+            o.keep = SHS_KEEP_LAST;
             for (i = 0; i < P * M * 4; i++) scaled[i] = Y[i] * (shs_real)scales[k];
             assert_ok(shs_ksvd_ex(NULL, P, 20, M * 4, scaled, P, &o, D, P, NULL, NULL));
             assert_unit_atoms(P, 20, D);
@@ -159,12 +172,17 @@ static void test_learning_scales(void **state) {
     for (i = 0; i < P * 14; i++) scaled[i] = (shs_real)1e30 * (shs_real)((i * 7 + i / 5) % 3 - 1);
     for (group = 1; group <= 8; group++) {
         shs_ksvd_options o = SHS_ZERO;
-        o.iterations = 2, o.coding.sparsity = 2, o.parallel_atoms = group, o.rounds = 3, o.prune_uses = -1;
+        o.iterations = 2;
+        o.coding.sparsity = 2;
+        o.parallel_atoms = group;
+        o.rounds = 3;
+        o.prune_uses = -1;
         o.keep = SHS_KEEP_LAST;
         assert_ok(shs_ksvd_ex(NULL, P, 10, 14, scaled, P, &o, D, P, NULL, NULL));
         assert_unit_atoms(P, 10, D);
     }
-    free(Y), free(scaled);
+    free(Y);
+    free(scaled);
 }
 
 /* Eigenvalues of Hilbert matrices fall by more than eps: all pairs, and few, keep to the bound of the documentation. */
@@ -198,15 +216,20 @@ static void test_hilbert_pixels(void **state) {
     for (i = 0; i < pixels_of(&p); i++) {
         double x[B], *pixel = pixel_of(&p, i);
         memcpy(x, pixel, sizeof x);
-        for (a = 0; a < B; a++)
-            for (b = 0, pixel[a] = 0; b < B; b++) pixel[a] += x[b] / (a + b + 1);
+        for (a = 0; a < B; a++) {
+            pixel[a] = 0;
+            for (b = 0; b < B; b++) pixel[a] += x[b] / (a + b + 1);
+        }
     }
     cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
     assert_ok(shs_rx(NULL, &cube, NULL, &sink, &rank));
     assert_true(rank >= 3 && rank <= B);
     scores = sink_values(&sink, 30, 40, 1);
     for (i = 0; i < pixels_of(&p); i++) assert_true(is_finite(scores.x[i]) && scores.x[i] >= 0);
-    free(p.x), free(scores.x), cube_free(&cube), sink_free(&sink);
+    free(p.x);
+    free(scores.x);
+    cube_free(&cube);
+    sink_free(&sink);
 }
 
 /* Pixels of any scale: eigenvalues scale by its square where products are precise. */
@@ -229,9 +252,11 @@ static void test_pixel_scales(void **state) {
             assert_close(ldexp((double)big.eigenvalues[i], -2 * powers[k]), pca.eigenvalues[i],
                          1e-9 * (double)pca.eigenvalues[0]);
         shs_pca_free(NULL, &pca), shs_pca_free(NULL, &big);
-        cube_free(&cube), cube_free(&scaled);
+        cube_free(&cube);
+        cube_free(&scaled);
     }
-    free(p.x), free(q.x);
+    free(p.x);
+    free(q.x);
 }
 
 /* What calls make of pixels in other units: scores of detectors and of RX, abundances, principal components. */
@@ -391,7 +416,9 @@ static void test_huge_start(void **state) {
     for (k = 0; k < 2; k++) {
         shs_ica_options o = SHS_ZERO;
         shs_ica ica = SHS_ZERO;
-        o.components = C, o.start = start, o.approach = approaches[k];
+        o.components = C;
+        o.start = start;
+        o.approach = approaches[k];
         assert_ok(shs_ica_fit(NULL, &cube, &o, &ica));
         for (i = 0; i < C; i++)
             for (j = 0; j < C; j++) {
@@ -401,7 +428,8 @@ static void test_huge_start(void **state) {
             }
         shs_ica_free(NULL, &ica);
     }
-    free(p.x), cube_free(&cube);
+    free(p.x);
+    cube_free(&cube);
 }
 
 /* Sizes near INT_MAX: the queries say that no memory is enough, and take no time. */
@@ -409,7 +437,10 @@ static void test_sizes_that_cannot_be(void **state) {
     static const unsigned char pixel = 0;
     shs_cube cube = SHS_ZERO;
     (void)state;
-    cube.pixels = &pixel, cube.type = SHS_TYPE_U8, cube.lines = cube.samples = 1, cube.bands = INT_MAX;
+    cube.pixels = &pixel;
+    cube.type = SHS_TYPE_U8;
+    cube.lines = cube.samples = 1;
+    cube.bands = INT_MAX;
     assert_true(shs_moments_update_workspace(NULL, &cube, 0) == SIZE_MAX);
     assert_true(shs_moments_update_workspace(NULL, &cube, 1) == SIZE_MAX);
 }

@@ -175,29 +175,40 @@ static shs_status call_omp_tolerance(const shs_context *ctx, scene *s) {
 #ifndef TEST_CL /* no device does what stands between such lines yet */
 static shs_status call_omp_nonnegative(const shs_context *ctx, scene *s) {
     shs_omp_options o = SHS_ZERO;
-    o.sparsity = S, o.nonnegative = 1;
+    o.sparsity = S;
+    o.nonnegative = 1;
     return shs_omp_ex(ctx, P, N, s->D, P, M, s->Y, P, &o, &s->out_codes, OUT(s, 3, shs_real), NULL);
 }
 
 static shs_status call_omp_weights(const shs_context *ctx, scene *s) {
     static const unsigned char mask[P * M] = {1, 1, 0, 1};
     shs_omp_options o = SHS_ZERO;
-    o.sparsity = S, o.selection = SHS_SELECT_OLS, o.mask = mask, o.ldm = P, o.weights = s->norms2, o.ldw = 0;
+    o.sparsity = S;
+    o.selection = SHS_SELECT_OLS;
+    o.mask = mask;
+    o.ldm = P;
+    o.weights = s->norms2;
+    o.ldw = 0;
     return shs_omp_ex(ctx, P, N, s->D, P, M, s->Y, P, &o, &s->out_codes, OUT(s, 3, shs_real), NULL);
 }
 #endif
 
 static shs_status call_omp_ols(const shs_context *ctx, scene *s) {
     shs_omp_options o = SHS_ZERO;
-    o.sparsity = S, o.selection = SHS_SELECT_OLS;
+    o.sparsity = S;
+    o.selection = SHS_SELECT_OLS;
     return shs_omp_ex(ctx, P, N, s->D, P, M, s->Y, P, &o, &s->out_codes, NULL, NULL);
 }
 
 static shs_status omp_groups(const shs_context *ctx, scene *s, shs_gram_mode mode) {
     static const size_t groups[] = {0, 1, 40, M - 1};
     shs_omp_options o = SHS_ZERO;
-    o.sparsity = S, o.selection = SHS_SELECT_OLS, o.gram_mode = mode, o.tolerance = (shs_real)0.01;
-    o.groups = groups, o.group_count = 4;
+    o.sparsity = S;
+    o.selection = SHS_SELECT_OLS;
+    o.gram_mode = mode;
+    o.tolerance = (shs_real)0.01;
+    o.groups = groups;
+    o.group_count = 4;
     return shs_omp_ex(ctx, P, N, s->D, P, M, s->Y, P, &o, &s->out_codes, OUT(s, 3, shs_real), NULL);
 }
 static shs_status call_omp_groups(const shs_context *ctx, scene *s) { return omp_groups(ctx, s, SHS_GRAM_ALWAYS); }
@@ -205,21 +216,28 @@ static shs_status call_omp_groups_never(const shs_context *ctx, scene *s) { retu
 
 static shs_status call_lasso(const shs_context *ctx, scene *s) {
     shs_lasso_options o = SHS_ZERO;
-    o.relative = 1, o.lambda = (shs_real)0.2;
+    o.relative = 1;
+    o.lambda = (shs_real)0.2;
     return shs_lasso(ctx, P, N, s->D, P, M, s->Y, P, &o, &s->out_codes, OUT(s, 3, shs_real), NULL);
 }
 
 static shs_status call_elastic_net(const shs_context *ctx, scene *s) {
     static const shs_real path[] = {(shs_real)0.2};
     shs_lasso_options o = SHS_ZERO;
-    o.relative = 1, o.lambdas = path, o.lambda_count = 1, o.lambda2 = (shs_real)0.1;
+    o.relative = 1;
+    o.lambdas = path;
+    o.lambda_count = 1;
+    o.lambda2 = (shs_real)0.1;
     return shs_lasso(ctx, P, N, s->D, P, M, s->Y, P, &o, &s->out_codes, OUT(s, 3, shs_real), NULL);
 }
 
 #ifndef TEST_CL
 static shs_status call_lasso_gram(const shs_context *ctx, scene *s) {
     shs_lasso_options o = SHS_ZERO;
-    o.relative = 1, o.lambda = (shs_real)0.2, o.gram = s->gram, o.ldg = N;
+    o.relative = 1;
+    o.lambda = (shs_real)0.2;
+    o.gram = s->gram;
+    o.ldg = N;
     return shs_lasso_gram(ctx, N, M, s->dty, N, s->norms2, &o, &s->out_codes, NULL, NULL);
 }
 #endif
@@ -263,7 +281,12 @@ static shs_status call_online(const shs_context *ctx, scene *s) {
     shs_online_options o = SHS_ZERO;
     one_batch b = {0};
     b.Y = s->Y;
-    o.coding.sparsity = S, o.batch = M, o.replace = SHS_REPLACE_RANDOM, o.replace_every = 1, o.test = s->Y, o.test_m = M;
+    o.coding.sparsity = S;
+    o.batch = M;
+    o.replace = SHS_REPLACE_RANDOM;
+    o.replace_every = 1;
+    o.test = s->Y;
+    o.test_m = M;
     return shs_online_ex(ctx, P, N, deliver_once, &b, &o, OUT(s, 3, shs_real), P, NULL);
 }
 
@@ -276,9 +299,13 @@ static shs_status learn_by(const shs_context *ctx, scene *s, shs_update update) 
     o.coding.sparsity = S;
     o.update = update;
     if (update == SHS_UPDATE_AKSVD) o.nonnegative = 1;
-    else o.regularisation = (shs_real)0.1, o.coherence = (shs_real)0.5;
+    else {
+        o.regularisation = (shs_real)0.1;
+        o.coherence = (shs_real)0.5;
+    }
     if (update == SHS_UPDATE_SGK) o.incoherence = (shs_real)0.1;
-    o.test = s->Y, o.test_m = M;
+    o.test = s->Y;
+    o.test_m = M;
     return shs_ksvd_ex(ctx, P, N, M, s->Y, P, &o, OUT(s, 3, shs_real), P, &s->out_codes, NULL);
 }
 static shs_status call_nsgk(const shs_context *ctx, scene *s) { return learn_by(ctx, s, SHS_UPDATE_NSGK); }
@@ -288,7 +315,10 @@ static shs_status call_nonnegative(const shs_context *ctx, scene *s) { return le
 static shs_status call_masked(const shs_context *ctx, scene *s) {
     static const unsigned char mask[P * M] = {1, 1, 0, 1};
     shs_ksvd_options o = SHS_ZERO;
-    o.iterations = 2, o.coding.sparsity = S, o.coding.mask = mask, o.coding.ldm = P;
+    o.iterations = 2;
+    o.coding.sparsity = S;
+    o.coding.mask = mask;
+    o.coding.ldm = P;
     return shs_ksvd_ex(ctx, P, N, M, s->Y, P, &o, OUT(s, 3, shs_real), P, &s->out_codes, NULL);
 }
 static shs_status call_exact(const shs_context *ctx, scene *s) { return learn_by(ctx, s, SHS_UPDATE_KSVD); }
@@ -361,8 +391,10 @@ static shs_status call_moments_reduce(const shs_context *ctx, scene *s) {
 
 static shs_status call_map(const shs_context *ctx, scene *s) {
     shs_pixel_map map = SHS_ZERO;
-    map.bands = map.outputs = BANDS, map.matrix = s->noise;
-    s->sink.rescale = 1, s->sink.high = 255;
+    map.bands = map.outputs = BANDS;
+    map.matrix = s->noise;
+    s->sink.rescale = 1;
+    s->sink.high = 255;
     return shs_cube_map(ctx, &s->lines, &map, 1, &s->sink);
 }
 
@@ -388,7 +420,8 @@ static shs_status call_mnf_from_noise(const shs_context *ctx, scene *s) {
 }
 
 static shs_status call_pca_run(const shs_context *ctx, scene *s) {
-    s->sink.rescale = 1, s->sink.high = 255;
+    s->sink.rescale = 1;
+    s->sink.high = 255;
     return pca_made(ctx, s, shs_pca_run(ctx, &s->lines, NULL, &s->sink, OUT(s, 1, shs_pca)));
 }
 
@@ -397,7 +430,8 @@ static shs_status call_mnf_run(const shs_context *ctx, scene *s) {
 }
 
 static shs_status call_pca_transform(const shs_context *ctx, scene *s) {
-    s->sink.rescale = 1, s->sink.high = 255;
+    s->sink.rescale = 1;
+    s->sink.high = 255;
     return shs_pca_transform(ctx, &s->pca, &s->lines, &s->sink);
 }
 
@@ -432,9 +466,11 @@ static shs_status call_rx_classes(const shs_context *ctx, scene *s) {
 /* Extremes come before the scores. */
 static shs_status call_rx_local(const shs_context *ctx, scene *s) {
     shs_rx_local_options o = SHS_ZERO;
-    o.inner = 1, o.outer = 5;
+    o.inner = 1;
+    o.outer = 5;
     s->written.outputs = 1;
-    s->sink.rescale = 1, s->sink.high = 255;
+    s->sink.rescale = 1;
+    s->sink.high = 255;
     return shs_rx_local(ctx, &s->lines, &o, &s->sink);
 }
 #endif
@@ -443,9 +479,11 @@ static shs_status call_rx_local(const shs_context *ctx, scene *s) {
 static shs_status detect_with(const shs_context *ctx, scene *s, shs_detector method) {
     shs_detect_options o = SHS_ZERO;
     o.method = method;
-    o.undesired = s->noise + 2 * BANDS, o.undesired_count = 1;
+    o.undesired = s->noise + 2 * BANDS;
+    o.undesired_count = 1;
     s->written.outputs = method == SHS_DETECTOR_AMSD ? 1 : 2;
-    s->sink.rescale = 1, s->sink.high = 255;
+    s->sink.rescale = 1;
+    s->sink.high = 255;
     return shs_detect(ctx, &s->lines, 2, s->noise, BANDS, &o, &s->sink);
 }
 static shs_status call_mf(const shs_context *ctx, scene *s) { return detect_with(ctx, s, SHS_DETECTOR_MF); }
@@ -471,7 +509,8 @@ static shs_status call_columns(const shs_context *ctx, scene *s) {
 /* Abundances of three spectra; the identity is in them. */
 static shs_status unmix_with(const shs_context *ctx, scene *s, shs_constraint constraint) {
     s->written.outputs = 3;
-    s->sink.rescale = 1, s->sink.high = 255;
+    s->sink.rescale = 1;
+    s->sink.high = 255;
     return shs_unmix(ctx, &s->lines, 3, s->noise, BANDS, constraint, &s->sink);
 }
 static shs_status call_unmix(const shs_context *ctx, scene *s) { return unmix_with(ctx, s, SHS_CONSTRAINT_NONE); }
@@ -482,7 +521,8 @@ static shs_status endmembers_with(const shs_context *ctx, scene *s, shs_extracto
     shs_endmember_options o = SHS_ZERO;
     shs_endmembers e = SHS_ZERO;
     shs_status status;
-    o.method = method, o.count = 3;
+    o.method = method;
+    o.count = 3;
     status = shs_endmembers_find(ctx, &s->lines, &o, &e);
     assert_int_equal(e.block != NULL, status == SHS_OK);
     if (status == SHS_OK) {
@@ -499,7 +539,11 @@ static shs_status call_atgp(const shs_context *ctx, scene *s) { return endmember
 
 static shs_ica_options ica_options(shs_contrast contrast, shs_ica_approach approach, shs_ica_route route) {
     shs_ica_options o = SHS_ZERO;
-    o.components = 3, o.contrast = contrast, o.approach = approach, o.route = route, o.iterations = 6;
+    o.components = 3;
+    o.contrast = contrast;
+    o.approach = approach;
+    o.route = route;
+    o.iterations = 6;
     return o;
 }
 
@@ -535,7 +579,8 @@ static shs_status call_ica_transform(const shs_context *ctx, scene *s) {
 static shs_status call_ica_inverse(const shs_context *ctx, scene *s) {
     shs_cube sources = s->lines; /* of three bands, written as one of all */
     static const int three[] = {0, 2, 3};
-    sources.band_list = three, sources.band_count = 3;
+    sources.band_list = three;
+    sources.band_count = 3;
     return shs_ica_inverse(ctx, &s->ica, &sources, &s->sink);
 }
 
@@ -664,7 +709,9 @@ static void make_cube(scene *s) {
     int i, j;
     s->plain = mixed_cube(LINES, SAMPLES, BANDS, 3, 0.1, 9);
     s->cube = cube_of(&s->plain, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 1);
-    memset(&s->moments, 0, sizeof s->moments), memset(&s->pca, 0, sizeof s->pca), memset(&s->ica, 0, sizeof s->ica);
+    memset(&s->moments, 0, sizeof s->moments);
+    memset(&s->pca, 0, sizeof s->pca);
+    memset(&s->ica, 0, sizeof s->ica);
     assert_ok(shs_moments_create(NULL, BANDS, &s->moments));
     assert_ok(shs_moments_update(NULL, &s->cube, 1, &s->moments));
     assert_ok(shs_pca_fit(NULL, &s->cube, NULL, &s->pca));
@@ -687,28 +734,49 @@ static void scene_create(scene *s) {
     s->pixels = (unsigned char *)malloc(40 * 30);
     for (i = 0; i < 40 * 30; i++) s->pixels[i] = (unsigned char)(i * 7);
     memset(&s->image, 0, sizeof s->image);
-    s->image.pixels = s->pixels, s->image.type = SHS_TYPE_U8, s->image.width = 40, s->image.height = 30;
+    s->image.pixels = s->pixels;
+    s->image.type = SHS_TYPE_U8;
+    s->image.width = 40;
+    s->image.height = 30;
     assert_ok(shs_codes_create(NULL, M, S, &s->codes));
     assert_ok(shs_omp(NULL, P, N, s->D, M, s->Y, S, &s->codes));
     make_cube(s);
-    s->bytes = NEW(unsigned char, SLOT), s->bytes_size = 0;
+    s->bytes = NEW(unsigned char, SLOT);
+    s->bytes_size = 0;
     s->keeps = 0;
-    s->out = NEW(unsigned char, SLOTS * SLOT), s->before = NEW(unsigned char, SLOTS * SLOT);
+    s->out = NEW(unsigned char, SLOTS * SLOT);
+    s->before = NEW(unsigned char, SLOTS * SLOT);
     memset(&s->memory, 0, sizeof s->memory);
-    s->memory.pixels = s->out, s->memory.type = SHS_TYPE_F32, s->memory.interleave = SHS_INTERLEAVE_BIP;
-    s->out_codes.m = M, s->out_codes.stride = S;
-    s->out_codes.used = OUT(s, 0, int), s->out_codes.atoms = OUT(s, 1, int), s->out_codes.coefs = OUT(s, 2, shs_real);
+    s->memory.pixels = s->out;
+    s->memory.type = SHS_TYPE_F32;
+    s->memory.interleave = SHS_INTERLEAVE_BIP;
+    s->out_codes.m = M;
+    s->out_codes.stride = S;
+    s->out_codes.used = OUT(s, 0, int);
+    s->out_codes.atoms = OUT(s, 1, int);
+    s->out_codes.coefs = OUT(s, 2, shs_real);
     prepare_round(s);
     assert_ok(call_round(NULL, s));
     assert_ok(shs_compact_save(&s->out_codes, N, SHS_COEF_I8, write_compact, s));
 }
 
 static void scene_free(scene *s) {
-    free(s->D), free(s->Y), free(s->gram), free(s->dty), free(s->norms2), free(s->triangle), free(s->symmetric);
-    free(s->deep), free(s->pixels), free(s->out), free(s->before), free(s->bytes);
+    free(s->D);
+    free(s->Y);
+    free(s->gram);
+    free(s->dty);
+    free(s->norms2);
+    free(s->triangle);
+    free(s->symmetric);
+    free(s->deep);
+    free(s->pixels);
+    free(s->out);
+    free(s->before);
+    free(s->bytes);
     shs_codes_free(NULL, &s->codes);
     shs_moments_free(NULL, &s->moments), shs_pca_free(NULL, &s->pca), shs_ica_free(NULL, &s->ica);
-    cube_free(&s->cube), free(s->plain.x);
+    cube_free(&s->cube);
+    free(s->plain.x);
 }
 
 /* Fills the outputs for call c, and keeps a copy to compare them with; the stream begins anew. */
@@ -796,7 +864,9 @@ static int count_step(void *user, const char *phase, size_t step, size_t steps, 
 
 static int count_reduction(void *user, shs_wide *values, size_t count, shs_reduce_op op) {
     world *w = (world *)user;
-    (void)values, (void)count, (void)op;
+    (void)values;
+    (void)count;
+    (void)op;
     return w->reductions++ == w->fail_reduction ? -1 : 0;
 }
 
@@ -812,12 +882,21 @@ static void world_create(world *w, scene *s, int loop, int fault, int k) {
     if (loop == OF_THE_CALLER) w->ctx.parallel_fn = backwards;
     faulty_attach(&w->memory, fault == ALLOCATION ? k : -1, &w->ctx);
     w->progress.cancel_at = fault == STEP ? k : -1;
-    w->ctx.progress_fn = count_step, w->ctx.progress_user = w;
+    w->ctx.progress_fn = count_step;
+    w->ctx.progress_user = w;
     w->fail_reduction = fault == REDUCTION ? k : -1;
-    if (fault == REDUCTION) w->ctx.reduce_fn = count_reduction, w->ctx.reduce_user = w, w->ctx.ranks = 1;
+    if (fault == REDUCTION) {
+        w->ctx.reduce_fn = count_reduction;
+        w->ctx.reduce_user = w;
+        w->ctx.ranks = 1;
+    }
     if (fault == READ) s->read.fail_at = k;
     if (fault == WRITE) s->written.fail_at = k;
-    if (fault == MARKS) s->lines.mask_fn = stream_marks, s->lines.mask_user = &s->read, s->read.marks_fail_at = k;
+    if (fault == MARKS) {
+        s->lines.mask_fn = stream_marks;
+        s->lines.mask_user = &s->read;
+        s->read.marks_fail_at = k;
+    }
 }
 
 /* What holds after every call. */
@@ -832,8 +911,12 @@ static void check_world(const world *w, const scene *s, size_t c, shs_status sta
 /* Returns non-zero if the k-th fault of this kind happened. The call must then have reported the fault and stopped. */
 static int fault_happened(const world *w, const scene *s, int fault, int k, int *more) {
     int happened[FAULTS];
-    happened[ALLOCATION] = w->memory.refused, happened[READ] = s->read.calls - k, happened[WRITE] = s->written.calls - k;
-    happened[STEP] = w->progress.calls - k, happened[REDUCTION] = w->reductions - k, happened[MARKS] = s->read.marked - k;
+    happened[ALLOCATION] = w->memory.refused;
+    happened[READ] = s->read.calls - k;
+    happened[WRITE] = s->written.calls - k;
+    happened[STEP] = w->progress.calls - k;
+    happened[REDUCTION] = w->reductions - k;
+    happened[MARKS] = s->read.marked - k;
     *more = fault != ALLOCATION && fault != REDUCTION && happened[fault] > 1; /* ranks still tell each other */
     return happened[fault] > 0;
 }
@@ -910,13 +993,16 @@ static void test_masks_of_streams(void **state) {
         for (how = 0; how < 2; how++) {
             prepare(s, c);
             s->read.cube = &masked;
-            if (how) s->lines.mask_fn = stream_marks, s->lines.mask_user = &s->read;
-            else s->lines.mask = mask;
+            if (how) {
+                s->lines.mask_fn = stream_marks;
+                s->lines.mask_user = &s->read;
+            } else s->lines.mask = mask;
             assert_ok(calls[c].call(NULL, s));
             assert_int_equal(s->read.wrong, 0);
             /* of three passes, the first alone asks: it leaves the classes without what is masked */
             assert_int_equal(s->read.marked, !how ? 0 : s->read.calls / (calls[c].call == call_rx_classes ? 3 : 1));
-            pca[how] = *OUT(s, 1, shs_pca), ica[how] = *OUT(s, 1, shs_ica);
+            pca[how] = *OUT(s, 1, shs_pca);
+            ica[how] = *OUT(s, 1, shs_ica);
             if (calls[c].makes) memset(OUT(s, 1, char), 0, SLOT); /* it has pointers */
             if (!how) memcpy(plain, s->out, SLOTS * SLOT);
         }
@@ -928,7 +1014,8 @@ static void test_masks_of_streams(void **state) {
             else if (calls[c].makes == AN_ICA) shs_ica_free(NULL, ica + how);
     }
     s->keeps = 0;
-    free(mask), free(plain);
+    free(mask);
+    free(plain);
 }
 
 /* Each call allocates one block, as the workspace queries promise. shs_codes_create allocates the block that outlives the
@@ -989,8 +1076,10 @@ static int lying_read(void *user, int first_line, int lines, void *block) {
         return 0;
     }
     if (stream_read(l->inner, first_line, lines, block)) return 1;
-    for (i = 0; i < lines * SAMPLES * BANDS; i++, at += sizeof(float))
+    for (i = 0; i < lines * SAMPLES * BANDS; i++) {
         store_value(at, SHS_TYPE_F32, 1, (double)lie(l, (float)load_value(at, SHS_TYPE_F32, 1)));
+        at += sizeof(float);
+    }
     return 0;
 }
 
@@ -1014,9 +1103,12 @@ static void test_streams_of_anything(void **state) {
                     shs_status status;
                     prepare(s, c);
                     world_create(&w, s, loop, FAULTS, 0);
-                    l.inner = &s->read, l.kind = kind, l.from = from;
+                    l.inner = &s->read;
+                    l.kind = kind;
+                    l.from = from;
                     shs_random_seed(&l.bits, 5);
-                    s->lines.read_fn = lying_read, s->lines.read_user = &l;
+                    s->lines.read_fn = lying_read;
+                    s->lines.read_user = &l;
                     status = calls[c].call(&w.ctx, s);
                     check_world(&w, s, c, status);
                     if (!about_the_pixels(status))
@@ -1073,7 +1165,8 @@ static void test_results_in_an_arena(void **state) {
         for (k = 0; k < 3; k++) {
             prepare(s, c);
             assert_ok(calls[c].call(k ? &ctx : NULL, s));
-            pca[k] = *OUT(s, 1, shs_pca), ica[k] = *OUT(s, 1, shs_ica);
+            pca[k] = *OUT(s, 1, shs_pca);
+            ica[k] = *OUT(s, 1, shs_ica);
         }
         if (!(calls[c].makes == A_PCA ? same_pca(pca, pca + 1) : same_ica(ica, ica + 1)))
             fail_msg("%s: its result was overwritten", calls[c].name);
@@ -1088,29 +1181,39 @@ static void test_results_in_an_arena(void **state) {
 /* ---- an engine that cannot be opened ------------------------------------------------------------------------------ */
 
 static shs_status no_signals(void *user, const shs_context *ctx, const shs_signals_job *job, void **session) {
-    (void)ctx, (void)job, (void)session;
+    (void)ctx;
+    (void)job;
+    (void)session;
     return *(const shs_status *)user;
 }
 
 /* The rest of the table, which is not reached. */
 static shs_status no_dictionary(void *session, const shs_real *D, int ldd) {
-    (void)session, (void)D, (void)ldd;
+    (void)session;
+    (void)D;
+    (void)ldd;
     return SHS_ENGINE_FAILED;
 }
 static shs_status no_coding(void *session, shs_real *errors2, size_t *usage, shs_omp_report *report) {
-    (void)session, (void)errors2, (void)usage, (void)report;
+    (void)session;
+    (void)errors2;
+    (void)usage;
+    (void)report;
     return SHS_ENGINE_FAILED;
 }
 static shs_status no_residual(void *session, shs_wide *sum2) {
-    (void)session, (void)sum2;
+    (void)session;
+    (void)sum2;
     return SHS_ENGINE_FAILED;
 }
 static shs_status no_atoms(void *session, const shs_atom_group *group) {
-    (void)session, (void)group;
+    (void)session;
+    (void)group;
     return SHS_ENGINE_FAILED;
 }
 static shs_status no_codes(void *session, shs_codes *codes) {
-    (void)session, (void)codes;
+    (void)session;
+    (void)codes;
     return SHS_ENGINE_FAILED;
 }
 static void no_closing(void *session) { (void)session; }
@@ -1131,9 +1234,14 @@ static void test_engine_does_not_open(void **state) {
             shs_context ctx = SHS_ZERO;
             shs_engine engine = SHS_ZERO;
             shs_status answer = SHS_UNSUPPORTED;
-            engine.user = &answer, engine.fallback = fallback, engine.signals_open = no_signals;
-            engine.signals_dictionary = no_dictionary, engine.signals_code = no_coding, engine.signals_fetch = no_codes;
-            engine.signals_residual = no_residual, engine.signals_gather = engine.signals_update = no_atoms;
+            engine.user = &answer;
+            engine.fallback = fallback;
+            engine.signals_open = no_signals;
+            engine.signals_dictionary = no_dictionary;
+            engine.signals_code = no_coding;
+            engine.signals_fetch = no_codes;
+            engine.signals_residual = no_residual;
+            engine.signals_gather = engine.signals_update = no_atoms;
             engine.signals_close = no_closing;
             ctx.engine = &engine;
             prepare(s, c);

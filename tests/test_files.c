@@ -22,8 +22,10 @@ static void by_hand(memory_file *f, int version, const char *dictionary, size_t 
     reset(f);
     memset(f->bytes, 0, sizeof f->bytes);
     put_text(f, "\x93NUMPY");
-    f->bytes[f->size++] = (unsigned char)version, f->bytes[f->size++] = 0;
-    f->bytes[f->size++] = (unsigned char)(length & 255), f->bytes[f->size++] = (unsigned char)(length >> 8);
+    f->bytes[f->size++] = (unsigned char)version;
+    f->bytes[f->size++] = 0;
+    f->bytes[f->size++] = (unsigned char)(length & 255);
+    f->bytes[f->size++] = (unsigned char)(length >> 8);
     if (version > 1) f->size += 2;
     put_text(f, dictionary);
     f->size += zeros;
@@ -41,7 +43,11 @@ static void test_the_bytes_are_those_of_numpy(void **state) {
     char text[120];
     (void)state;
     reset(f);
-    npy.kind = 'f', npy.size = 4, npy.rows = 2, npy.columns = 3, npy.fortran_order = 1;
+    npy.kind = 'f';
+    npy.size = 4;
+    npy.rows = 2;
+    npy.columns = 3;
+    npy.fortran_order = 1;
     assert_ok(shs_npy_write_header(&npy, write_bytes, f));
     assert_ok(shs_npy_write_values(&npy, SHS_TYPE_F32, A, 3, write_bytes, f));
     assert_int_equal(f->size, 128 + sizeof numbers);
@@ -66,8 +72,12 @@ static void test_every_bit_comes_back(void **state) {
                         size_t size = shs_type_size(types[t]), ld = (size_t)rows + 2, bytes = ld * (size_t)columns * size, i;
                         unsigned char *A = NEW(unsigned char, bytes + 1), *B = NEW(unsigned char, bytes + 1);
                         shs_npy npy = SHS_ZERO, got = SHS_ZERO;
-                        npy.kind = types[t] == SHS_TYPE_I32 ? 'i' : 'f', npy.size = (int)size, npy.fortran_order = fortran;
-                        npy.big_endian = big, npy.rows = (uint64_t)rows, npy.columns = (uint64_t)columns;
+                        npy.kind = types[t] == SHS_TYPE_I32 ? 'i' : 'f';
+                        npy.size = (int)size;
+                        npy.fortran_order = fortran;
+                        npy.big_endian = big;
+                        npy.rows = (uint64_t)rows;
+                        npy.columns = (uint64_t)columns;
                         for (i = 0; i < ld * (size_t)columns; i++) {
                             double wide = sin((double)i + 1);
                             float narrow = (float)wide;
@@ -101,11 +111,13 @@ static void test_every_bit_comes_back(void **state) {
                             for (b = 0; b < size; b++) second[b] = f->bytes[128 + k * size + b];
                             for (b = 0; b < size / 2 && big != host_is_big(); b++) {
                                 unsigned char other = second[b];
-                                second[b] = second[size - 1 - b], second[size - 1 - b] = other;
+                                second[b] = second[size - 1 - b];
+                                second[size - 1 - b] = other;
                             }
                             assert_memory_equal(second, A + ld * size, size);
                         }
-                        free(A), free(B);
+                        free(A);
+                        free(B);
                     }
     free(f);
 }
@@ -147,7 +159,8 @@ static void test_headers_that_are_read(void **state) {
     by_hand(f, 2, wide, 0);
     assert_ok(shs_npy_read_header(&npy, read_bytes, f));
     assert_int_equal(f->at, f->size);
-    for (calls = f->calls, at = 1; at <= calls; at++) { /* any one read fails: also of what fills up */
+    calls = f->calls;
+    for (at = 1; at <= calls; at++) { /* any one read fails: also of what fills up */
         rewind_file(f, at);
         assert_status(shs_npy_read_header(&npy, read_bytes, f), SHS_READ_FAILED);
     }
@@ -190,7 +203,8 @@ static void test_headers_that_are_refused(void **state) {
     char wide[2001];
     size_t i;
     (void)state;
-    memset(&npy, 0x5a, sizeof npy), memcpy(&untouched, &npy, sizeof npy);
+    memset(&npy, 0x5a, sizeof npy);
+    memcpy(&untouched, &npy, sizeof npy);
     for (i = 0; i < sizeof cases / sizeof *cases; i++) {
         by_hand(f, 1, cases[i].text, 100);
         assert_status(shs_npy_read_header(&npy, read_bytes, f), cases[i].status);
@@ -251,9 +265,13 @@ static void test_numbers_of_other_types(void **state) {
         int fits = cases[i].kind != 'f';
         shs_status status;
         reset(f);
-        memcpy(f->bytes, bytes, sizeof bytes), f->size = sizeof bytes;
-        npy.kind = cases[i].kind, npy.size = cases[i].size, npy.big_endian = cases[i].big;
-        npy.rows = 1, npy.columns = (uint64_t)cases[i].count;
+        memcpy(f->bytes, bytes, sizeof bytes);
+        f->size = sizeof bytes;
+        npy.kind = cases[i].kind;
+        npy.size = cases[i].size;
+        npy.big_endian = cases[i].big;
+        npy.rows = 1;
+        npy.columns = (uint64_t)cases[i].count;
         assert_ok(shs_npy_read_values(&npy, SHS_TYPE_REAL, x, 1, read_bytes, f));
         for (k = 0; k < (size_t)cases[i].count; k++) {
             fits &= fabs(cases[i].x[k]) < 2147483648.0;
@@ -265,14 +283,22 @@ static void test_numbers_of_other_types(void **state) {
         for (k = 0; fits && k < (size_t)cases[i].count; k++) assert_int_equal(whole[k], (int)cases[i].x[k]);
     }
     reset(f);
-    memcpy(f->bytes, halves, sizeof halves), f->size = sizeof halves;
-    npy.kind = 'f', npy.size = 2, npy.big_endian = 0, npy.rows = 10, npy.columns = 1;
+    memcpy(f->bytes, halves, sizeof halves);
+    f->size = sizeof halves;
+    npy.kind = 'f';
+    npy.size = 2;
+    npy.big_endian = 0;
+    npy.rows = 10;
+    npy.columns = 1;
     assert_ok(shs_npy_read_values(&npy, SHS_TYPE_REAL, x, 10, read_bytes, f));
     for (k = 0; k < 6; k++) assert_true(x[k] == (shs_real)of_halves[k]);
     assert_true(isinf(x[6]) && x[6] > 0 && isinf(x[7]) && x[7] < 0 && isnan(x[8]) && x[9] == 0 && signbit(x[9]));
     reset(f); /* doubles beyond float, as floats */
-    memcpy(f->bytes, "\x7f\xf8\0\0\0\0\0\0\xff\xf0\0\0\0\0\0\0", 16), f->size = 16;
-    npy.size = 8, npy.big_endian = 1, npy.rows = 2;
+    memcpy(f->bytes, "\x7f\xf8\0\0\0\0\0\0\xff\xf0\0\0\0\0\0\0", 16);
+    f->size = 16;
+    npy.size = 8;
+    npy.big_endian = 1;
+    npy.rows = 2;
     assert_ok(shs_npy_read_values(&npy, SHS_TYPE_F32, narrow, 2, read_bytes, f));
     assert_true(isnan(narrow[0]) && isinf(narrow[1]) && narrow[1] < 0);
     rewind_file(f, 0);
@@ -292,10 +318,12 @@ static void test_failing_callbacks(void **state) {
     for (k = 0; k < 300; k++) A[k] = (shs_real)k / 7;
     reset(f);
     assert_ok(shs_npy_save(20, 15, A, 20, write_bytes, f));
-    calls = f->calls, size = f->size;
+    calls = f->calls;
+    size = f->size;
     assert_true(calls > 2);
     for (at = 1; at <= calls; at++) {
-        reset(f), f->fails_at = at;
+        reset(f);
+        f->fails_at = at;
         assert_status(shs_npy_save(20, 15, A, 20, write_bytes, f), SHS_WRITE_FAILED);
     }
     reset(f);
@@ -305,7 +333,8 @@ static void test_failing_callbacks(void **state) {
         assert_status(shs_npy_read_header(&npy, read_bytes, f), SHS_READ_FAILED);
     }
     for (cut = 0; cut < size; cut++) {
-        rewind_file(f, 0), f->size = cut;
+        rewind_file(f, 0);
+        f->size = cut;
         if (cut < 128) assert_status(shs_npy_read_header(&npy, read_bytes, f), SHS_READ_FAILED);
         else {
             assert_ok(shs_npy_read_header(&npy, read_bytes, f));
@@ -331,7 +360,9 @@ static void test_bad_arguments(void **state) {
     shs_real A[6] = {0};
     (void)state;
     reset(f);
-    npy.rows = 2, npy.columns = 3, good = npy;
+    npy.rows = 2;
+    npy.columns = 3;
+    good = npy;
     assert_status(shs_npy_write_header(NULL, write_bytes, f), SHS_BAD_NPY);
     assert_status(shs_npy_write_header(&npy, NULL, f), SHS_BAD_NPY);
     assert_status(shs_npy_read_header(NULL, read_bytes, f), SHS_BAD_NPY);
@@ -349,17 +380,22 @@ static void test_bad_arguments(void **state) {
     assert_status(shs_npy_save(0, 1, A, 2, write_bytes, f), SHS_BAD_P);
     assert_status(shs_npy_save(2, 1, NULL, 2, write_bytes, f), SHS_BAD_A);
     assert_status(shs_npy_save(2, 1, A, 1, write_bytes, f), SHS_BAD_LDA);
-    npy.kind = 'c', npy.size = 8;
+    npy.kind = 'c';
+    npy.size = 8;
     assert_status(shs_npy_write_header(&npy, write_bytes, f), SHS_BAD_NPY);
-    npy.kind = 'i', npy.size = 3;
+    npy.kind = 'i';
+    npy.size = 3;
     assert_status(shs_npy_write_header(&npy, write_bytes, f), SHS_BAD_NPY);
-    npy.kind = 'f', npy.size = 1;
+    npy.kind = 'f';
+    npy.size = 1;
     assert_status(shs_npy_write_header(&npy, write_bytes, f), SHS_BAD_NPY);
-    npy = good, npy.dimensions = 3;
+    npy = good;
+    npy.dimensions = 3;
     assert_status(shs_npy_write_header(&npy, write_bytes, f), SHS_BAD_NPY);
     npy.dimensions = 1;
     assert_status(shs_npy_write_header(&npy, write_bytes, f), SHS_BAD_NPY);
-    npy = good, npy.rows = UINT64_MAX;
+    npy = good;
+    npy.rows = UINT64_MAX;
     assert_status(shs_npy_write_header(&npy, write_bytes, f), SHS_BAD_NPY);
     assert_int_equal(f->calls, 0);
     npy.rows = UINT64_MAX / 64; /* more than 32 bits can address */
@@ -405,7 +441,8 @@ static void test_codes(void **state) {
     assert_memory_equal(got.atoms, codes.atoms, 37 * 3 * sizeof(int));
     assert_memory_equal(got.coefs, codes.coefs, 37 * 3 * sizeof(shs_real));
     shs_codes_free(NULL, &got);
-    memset(&got, 0x5a, sizeof got), memcpy(&untouched, &got, sizeof got);
+    memset(&got, 0x5a, sizeof got);
+    memcpy(&untouched, &got, sizeof got);
 #define LOAD(ctx, n)                                                                                                           \
     (rewind_file(f, 0), rewind_file(f + 1, 0), rewind_file(f + 2, 0),                                                          \
      shs_npy_load_codes(ctx, n, read_bytes, f, f + 1, f + 2, &got))

@@ -14,7 +14,9 @@ static double *whitened(const shs_ica *ica, const plain_cube *p) {
 static void g_pow3(shs_wide y, shs_wide *g, shs_wide *slope) { *g = y * y * y, *slope = 3 * y * y; }
 static void g_tanh(shs_wide y, shs_wide *g, shs_wide *slope) { *g = (shs_wide)tanh((double)y), *slope = 1 - *g * *g; }
 static void g_gauss(shs_wide y, shs_wide *g, shs_wide *slope) {
-    *slope = (shs_wide)exp(-(double)(y * y) / 2), *g = y * *slope, *slope *= 1 - y * y;
+    *slope = (shs_wide)exp(-(double)(y * y) / 2);
+    *g = y * *slope;
+    *slope *= 1 - y * y;
 }
 static void g_skew(shs_wide y, shs_wide *g, shs_wide *slope) { *g = y * y, *slope = 2 * y; }
 
@@ -36,7 +38,10 @@ static double inner(int m, const double *a, const double *b) {
 
 static shs_ica_options options_of(int components, shs_contrast contrast, shs_ica_approach approach, shs_ica_route route) {
     shs_ica_options o = SHS_ZERO;
-    o.components = components, o.contrast = contrast, o.approach = approach, o.route = route;
+    o.components = components;
+    o.contrast = contrast;
+    o.approach = approach;
+    o.route = route;
     return o;
 }
 
@@ -73,7 +78,10 @@ static double rotation_difference(int m, const double *a, const double *b) {
 static double turn_of(int m, const double *a, const double *b) {
     double plus = 0, minus = 0;
     int k;
-    for (k = 0; k < m; k++) plus += (a[k] - b[k]) * (a[k] - b[k]), minus += (a[k] + b[k]) * (a[k] + b[k]);
+    for (k = 0; k < m; k++) {
+        plus += (a[k] - b[k]) * (a[k] - b[k]);
+        minus += (a[k] + b[k]) * (a[k] + b[k]);
+    }
     return fmin(plus, minus) / 2;
 }
 
@@ -93,7 +101,9 @@ static double plain_turns(shs_ica_approach approach, shs_contrast contrast, int 
         plain_steps(contrast, approach, left, n, y, 1, next);
         for (k = 0; k < c; k++) most = fmax(most, turns[j + k] = turn_of(left, next + k * left, I + k * left));
     }
-    free(y), free(I), free(next);
+    free(y);
+    free(I);
+    free(next);
     return most;
 }
 
@@ -103,7 +113,8 @@ static double fixed_point_error(const shs_ica *ica, shs_contrast contrast, size_
     double *W = NEW(double, m *m), *turns = NEW(double, m), most;
     for (k = 0; k < m; k++) memcpy(W + ica->component[k].extraction * m, ica->rotation + k * m, (size_t)m * sizeof *W);
     most = plain_turns(SHS_APPROACH_DEFLATION, contrast, m, n, z, W, turns);
-    free(W), free(turns);
+    free(W);
+    free(turns);
     return sqrt(2 * most);
 }
 
@@ -128,19 +139,27 @@ static double worst_match(const shs_ica *ica, const double *C, const double *unm
     int *taken = NEW(int, m);
     for (b = 0; b < B; b++)
         for (j = 0; j < m; j++) theirs[j * B + b] = unmixing[b * m + j];
-    Co = naive_product(0, B, m, B, C, ours), Ct = naive_product(0, B, m, B, C, theirs);
+    Co = naive_product(0, B, m, B, C, ours);
+    Ct = naive_product(0, B, m, B, C, theirs);
     for (j = 0; j < m; j++) {
         double best = -1;
         int which = 0;
         for (k = 0; k < m; k++) {
             double r = fabs(inner(B, theirs + j * B, Co + k * B)) /
                        sqrt(inner(B, ours + k * B, Co + k * B) * inner(B, theirs + j * B, Ct + j * B));
-            if (r > best) best = r, which = k;
+            if (r > best) {
+                best = r;
+                which = k;
+            }
         }
         if (taken[which]++) best = 0;
         worst = fmin(worst, best);
     }
-    free(ours), free(theirs), free(Co), free(Ct), free(taken);
+    free(ours);
+    free(theirs);
+    free(Co);
+    free(Ct);
+    free(taken);
     return worst;
 }
 
@@ -165,7 +184,9 @@ static void check_golden_symmetric(int which, int m) {
         for (k = 0; k < m; k++) assert_close(ica.component[k].kurtosis, kurtosis[k], 0.005 * fabs(kurtosis[k]) + 0.01);
         shs_ica_free(NULL, &ica);
     }
-    free(unmixing), free(kurtosis), free(C);
+    free(unmixing);
+    free(kurtosis);
+    free(C);
     cube_free(&cube);
 }
 
@@ -185,7 +206,8 @@ static void check_golden_deflation(int which, int m) {
             shs_ica_options o = options_of(m, SHS_CONTRAST_POW3, SHS_APPROACH_DEFLATION, (shs_ica_route)route);
             shs_ica ica;
             double error;
-            o.random_start = start, o.seed = 5;
+            o.random_start = start;
+            o.seed = 5;
             ica = fit(NULL, &cube, &o); /* by default they turn by less than 1e-8: |w - w before| < sqrt(2e-8) */
             check_ica(&ica);
             assert_true(ica.converged);
@@ -204,7 +226,10 @@ static void check_golden_deflation(int which, int m) {
             assert_true(error <= BY_TYPE(BY_ENGINE(1e-5, 1e-4), 1e-6)); /* the sums of a float build are of single precision */
             shs_ica_free(NULL, &ica);
         }
-    free(unmixing), free(C), free(p.x), free(z);
+    free(unmixing);
+    free(C);
+    free(p.x);
+    free(z);
     cube_free(&cube);
 }
 
@@ -220,7 +245,8 @@ static void check_routes(int which, int m) {
             shs_ica_options o = options_of(m, SHS_CONTRAST_POW3, (shs_ica_approach)approach, SHS_ROUTE_MOMENTS);
             shs_ica moments, sweep;
             double difference;
-            o.order = SHS_ORDER_EXTRACTION, o.precise = precision_of(precise);
+            o.order = SHS_ORDER_EXTRACTION;
+            o.precise = precision_of(precise);
             moments = fit(NULL, &cube, &o);
             o.route = SHS_ROUTE_SWEEP;
             sweep = fit(NULL, &cube, &o);
@@ -244,7 +270,8 @@ static double kurtosis_of(int m, size_t n, const double *z, const double *w) {
     size_t i;
     for (i = 0; i < n; i++) {
         double y = inner(m, w, z + i * (size_t)m);
-        square += y * y / (double)n, fourth += y * y * y * y / (double)n;
+        square += y * y / (double)n;
+        fourth += y * y * y * y / (double)n;
     }
     return fourth / (square * square) - 3;
 }
@@ -257,10 +284,12 @@ static double plain_power(shs_contrast contrast, int m, size_t n, const double *
     for (t = 0; t < most && turn > 1e-8; t++) {
         memcpy(before, W, (size_t)(m * m) * sizeof *W);
         plain_steps(contrast, SHS_APPROACH_SYMMETRIC, m, n, z, 1, W);
-        for (turn = 0, j = 0; j < m; j++) turn = fmax(turn, turn_of(m, W + j * m, before + j * m));
+        turn = 0;
+        for (j = 0; j < m; j++) turn = fmax(turn, turn_of(m, W + j * m, before + j * m));
     }
     for (j = 0; j < m && turn <= 1e-8; j++) power += pow(kurtosis_of(m, n, z, W + j * m), 2);
-    free(W), free(before);
+    free(W);
+    free(before);
     return power;
 }
 
@@ -301,7 +330,9 @@ static void check_fixed_points(const char *name, const shs_cube *cube, int m, in
                 free(z);
                 shs_ica_free(NULL, &ica);
             }
-    free(W), free(turns), free(p.x);
+    free(W);
+    free(turns);
+    free(p.x);
 }
 
 /* The first components of a cube, in memory: all that the tests of the iteration need of it. */
@@ -310,7 +341,8 @@ static shs_cube components_of(int which, int count) {
     shs_pca_options o = SHS_ZERO;
     shs_pca pca;
     shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, cube.lines, cube.samples, count);
-    o.components = count, o.precise = SHS_PRECISION_ALWAYS;
+    o.components = count;
+    o.precise = SHS_PRECISION_ALWAYS;
     assert_ok(shs_pca_fit(NULL, &cube, &o, &pca));
     assert_ok(shs_pca_transform(NULL, &pca, &cube, &sink));
     shs_pca_free(NULL, &pca);
@@ -366,9 +398,15 @@ static void test_stabilised_step(void **state) {
         for (seed = 0; seed < RUNS; seed += every(1)) {
             shs_ica_options o = options_of(8, SHS_CONTRAST_POW3, SHS_APPROACH_DEFLATION, SHS_ROUTE_MOMENTS);
             shs_ica ica;
-            o.random_start = 1, o.seed = (uint64_t)seed, o.restarts = -1, o.plain_steps = plain;
+            o.random_start = 1;
+            o.seed = (uint64_t)seed;
+            o.restarts = -1;
+            o.plain_steps = plain;
             ica = fit(NULL, &cube, &o);
-            if (!ica.converged) failed[plain]++, stuck = plain ? seed : stuck;
+            if (!ica.converged) {
+                failed[plain]++;
+                stuck = plain ? seed : stuck;
+            }
             for (k = 0; k < 8; k++) {
                 assert_int_equal(ica.component[k].restarts, 0);
                 assert_in_range(ica.component[k].iterations, 1, 200);
@@ -384,7 +422,9 @@ static void test_stabilised_step(void **state) {
         shs_ica_options o = options_of(8, SHS_CONTRAST_POW3, SHS_APPROACH_DEFLATION, SHS_ROUTE_MOMENTS);
         shs_ica ica;
         int restarts = 0;
-        o.random_start = 1, o.seed = (uint64_t)stuck, o.plain_steps = 1;
+        o.random_start = 1;
+        o.seed = (uint64_t)stuck;
+        o.plain_steps = 1;
         ica = fit(NULL, &cube, &o);
         for (k = 0; k < 8; k++) {
             restarts += ica.component[k].restarts;
@@ -423,7 +463,9 @@ static void check_naive(shs_contrast contrast, shs_ica_approach approach, shs_ic
         assert_int_equal(ica.component[k].iterations, iterations);
         assert_int_equal(ica.component[k].restarts, 0);
     }
-    free(z), free(W), free(p.x);
+    free(z);
+    free(W);
+    free(p.x);
     shs_ica_free(NULL, &ica);
     cube_free(&cube);
 }
@@ -485,7 +527,8 @@ static void test_skew(void **state) {
         for (i = 0; i < pixels_of(&p); i++) third += pow(z[3 * i + (size_t)k], 3);
         assert_true(fabs(third / (double)pixels_of(&p)) > 1.6);
     }
-    free(z), free(p.x);
+    free(z);
+    free(p.x);
     shs_ica_free(NULL, &ica), cube_free(&cube);
 }
 
@@ -539,7 +582,9 @@ static void test_kurtosis_and_negentropy(void **state) {
                 double mean = 0, square = 0, fourth = 0, log_cosh = 0;
                 for (i = 0; i < n; i++) {
                     double v = y[4 * i + (size_t)k];
-                    mean += v / (double)n, square += v * v / (double)n, fourth += v * v * v * v / (double)n;
+                    mean += v / (double)n;
+                    square += v * v / (double)n;
+                    fourth += v * v * v * v / (double)n;
                     log_cosh += (fabs(v) + log1p(exp(-2 * fabs(v))) - log(2.0)) / (double)n;
                 }
                 assert_close(mean, 0, bound);
@@ -550,7 +595,8 @@ static void test_kurtosis_and_negentropy(void **state) {
             }
             shs_ica_free(NULL, &ica);
         }
-    free(p.x), free(y);
+    free(p.x);
+    free(y);
     cube_free(&cube);
 }
 
@@ -599,7 +645,8 @@ static void test_whitening(void **state) {
             shs_ica ica;
             shs_pca pca;
             double *VC, *VCV, *Vt, factor = sample ? 1 - 1 / (double)pixels_of(&p) : 1;
-            o.divisor = q.divisor = (shs_divisor)sample, o.precise = q.precise = SHS_PRECISION_ALWAYS;
+            o.divisor = q.divisor = (shs_divisor)sample;
+            o.precise = q.precise = SHS_PRECISION_ALWAYS;
             ica = fit(NULL, &cube, &o);
             check_ica(&ica);
             assert_int_equal(ica.components, m);
@@ -607,10 +654,13 @@ static void test_whitening(void **state) {
             check_near("eigenvalues", (size_t)m, ica.eigenvalues, pca.eigenvalues, 1e-12 * pca.eigenvalues[0]);
             check_near("mean", 7, ica.mean, mean, 1e-11);
             Vt = transposed(m, 7, ica.whitening);
-            VC = naive_product(0, m, 7, 7, ica.whitening, C), VCV = naive_product(0, m, m, 7, VC, Vt);
+            VC = naive_product(0, m, 7, 7, ica.whitening, C);
+            VCV = naive_product(0, m, m, 7, VC, Vt);
             for (k = 0; k < m * m; k++) VCV[k] /= factor;
             assert_true(off_identity(m, VCV) <= 1e-8);
-            free(Vt), free(VC), free(VCV);
+            free(Vt);
+            free(VC);
+            free(VCV);
             shs_ica_free(NULL, &ica), shs_pca_free(NULL, &pca);
         }
     free(p.x);
@@ -648,8 +698,10 @@ static void test_number_of_components(void **state) {
             assert_status(shs_ica_fit(NULL, &deficient, &o, &ica), SHS_RANK_TOO_LOW);
     }
     shs_pca_free(NULL, &pca);
-    free(p.x), free(low.x);
-    cube_free(&cube), cube_free(&deficient);
+    free(p.x);
+    free(low.x);
+    cube_free(&cube);
+    cube_free(&deficient);
 }
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
@@ -725,7 +777,9 @@ static void test_not_converging_is_said(void **state) {
         shs_ica_options o = options_of(4, SHS_CONTRAST_POW3, (shs_ica_approach)approach, SHS_ROUTE_AUTO);
         shs_ica ica;
         int stuck = 0;
-        o.iterations = 1, o.restarts = -1, o.tolerance = 1e-12;
+        o.iterations = 1;
+        o.restarts = -1;
+        o.tolerance = 1e-12;
         ica = fit(NULL, &cube, &o);
         check_ica(&ica);
         assert_false(ica.converged);
@@ -772,8 +826,12 @@ static void test_odd_starts(void **state) {
     double zeros[16] = {0}, same[16], odd[16] = {0}, pattern[16];
     int approach, which, i;
     (void)state;
-    for (i = 0; i < 16; i++) same[i] = 1, pattern[i] = i % 5 == 0;
-    odd[3] = NOT_A_NUMBER, odd[5] = odd[10] = odd[15] = odd[0] = 1;
+    for (i = 0; i < 16; i++) {
+        same[i] = 1;
+        pattern[i] = i % 5 == 0;
+    }
+    odd[3] = NOT_A_NUMBER;
+    odd[5] = odd[10] = odd[15] = odd[0] = 1;
     for (approach = SHS_APPROACH_DEFLATION; approach <= SHS_APPROACH_SYMMETRIC; approach++)
         for (which = 0; which < 4; which++) {
             shs_ica_options o = options_of(4, SHS_CONTRAST_POW3, (shs_ica_approach)approach, SHS_ROUTE_AUTO);
@@ -858,7 +916,8 @@ static void check_threads(const shs_cube *fitted, const shs_cube *cube, const sh
         shs_ica_free(&ctx, &more);
     }
     shs_ica_free(NULL, &first);
-    sink_free(&a), sink_free(&b);
+    sink_free(&a);
+    sink_free(&b);
 }
 
 static void test_seeds_and_threads(void **state) {
@@ -873,7 +932,9 @@ static void test_seeds_and_threads(void **state) {
             for (route = contrast == SHS_CONTRAST_POW3 ? SHS_ROUTE_MOMENTS : SHS_ROUTE_SWEEP; route <= SHS_ROUTE_SWEEP; route++)
                 for (precise = 0; precise < 2; precise++) {
                     shs_ica_options o = options_of(4, (shs_contrast)contrast, (shs_ica_approach)approach, (shs_ica_route)route);
-                    o.random_start = 1, o.seed = 12345, o.precise = precision_of(precise);
+                    o.random_start = 1;
+                    o.seed = 12345;
+                    o.precise = precision_of(precise);
                     check_threads(precise ? &blockwise : &cube, &cube, &o);
                 }
     assert_false(s.wrong);
@@ -950,8 +1011,11 @@ static void test_missing_pixels(void **state) {
         if (mask[i] && i % 7 != 3 && i % 11 != 7) memcpy(pixel_of(&kept, count++), pixel_of(&p, i), 7 * sizeof(double));
     }
     kept.samples = (int)count;
-    cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIL, 0), clean = cube_of(&kept, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
-    cube.mask = mask, cube.has_nodata = 1, cube.nodata = -5;
+    cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIL, 0);
+    clean = cube_of(&kept, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+    cube.mask = mask;
+    cube.has_nodata = 1;
+    cube.nodata = -5;
     for (contrast = SHS_CONTRAST_POW3; contrast <= SHS_CONTRAST_TANH; contrast++) {
         shs_ica_options o = options_of(4, (shs_contrast)contrast, SHS_APPROACH_SYMMETRIC, SHS_ROUTE_AUTO);
         shs_ica a = fit(NULL, &cube, &o), b = fit(NULL, &clean, &o);
@@ -968,12 +1032,16 @@ static void test_missing_pixels(void **state) {
                 assert_close(pixel_of(&out, i)[k], valid ? y[4 * count + k] : -5, valid ? BY_TYPE(1e-4, 1e-10) : 0);
             count += (size_t)valid;
         }
-        free(out.x), free(y);
+        free(out.x);
+        free(y);
         shs_ica_free(NULL, &a), shs_ica_free(NULL, &b);
         sink_free(&sink);
     }
-    free(p.x), free(kept.x), free(mask);
-    cube_free(&cube), cube_free(&clean);
+    free(p.x);
+    free(kept.x);
+    free(mask);
+    cube_free(&cube);
+    cube_free(&clean);
 }
 
 /* ---- sources and back -------------------------------------------------------------------------------------------- */
@@ -997,7 +1065,8 @@ static void test_transform_and_inverse(void **state) {
             shs_pca pca;
             plain_cube got, expected;
             double *y = NEW(double, pixels_of(&p) * (size_t)m), scale, bound = precise ? 1e-11 : BY_TYPE(1e-5, 1e-11);
-            o.precise = q.precise = precision_of(precise), q.components = m;
+            o.precise = q.precise = precision_of(precise);
+            q.components = m;
             ica = fit(NULL, &cube, &o);
             assert_ok(shs_ica_transform(NULL, &ica, &cube, &sources));
             got = sink_values(&sources, 41, 43, m);
@@ -1007,10 +1076,15 @@ static void test_transform_and_inverse(void **state) {
             assert_ok(shs_ica_inverse(NULL, &ica, &between, &back));
             assert_ok(shs_pca_fit(NULL, &cube, &q, &pca));
             assert_ok(shs_pca_denoise(NULL, &pca, 0, &cube, &denoised));
-            got = sink_values(&back, 41, 43, 7), expected = sink_values(&denoised, 41, 43, 7);
+            got = sink_values(&back, 41, 43, 7);
+            expected = sink_values(&denoised, 41, 43, 7);
             check_near("back", values_of(&got), got.x, m == 7 ? p.x : expected.x, 10 * bound * largest_of(values_of(&p), p.x));
-            free(got.x), free(expected.x), free(y);
-            sink_free(&sources), sink_free(&back), sink_free(&denoised);
+            free(got.x);
+            free(expected.x);
+            free(y);
+            sink_free(&sources);
+            sink_free(&back);
+            sink_free(&denoised);
             shs_ica_free(NULL, &ica), shs_pca_free(NULL, &pca);
         }
     free(p.x);
@@ -1038,7 +1112,8 @@ static void test_run(void **state) {
             }
             check_near("sources", 41 * 43 * 4, (const double *)b.pixels, (const double *)a.pixels, BY_TYPE(1e-4, 1e-11));
             shs_ica_free(NULL, &ica);
-            sink_free(&a), sink_free(&b);
+            sink_free(&a);
+            sink_free(&b);
         }
     free(p.x);
     cube_free(&cube);
@@ -1053,10 +1128,13 @@ static void check_status(const plain_cube *p, int components, shs_status expecte
         shs_ica_options o = options_of(components, SHS_CONTRAST_POW3, (shs_ica_approach)approach, SHS_ROUTE_AUTO);
         shs_ica ica;
         unsigned char pattern[sizeof ica];
-        memset(pattern, UNTOUCHED, sizeof pattern), memcpy(&ica, pattern, sizeof pattern);
+        memset(pattern, UNTOUCHED, sizeof pattern);
+        memcpy(&ica, pattern, sizeof pattern);
         assert_status(shs_ica_fit(NULL, &cube, &o, &ica), expected);
-        if (expected == SHS_OK) check_ica(&ica), shs_ica_free(NULL, &ica);
-        else assert_memory_equal(&ica, pattern, sizeof pattern);
+        if (expected == SHS_OK) {
+            check_ica(&ica);
+            shs_ica_free(NULL, &ica);
+        } else assert_memory_equal(&ica, pattern, sizeof pattern);
     }
     cube_free(&cube);
 }
@@ -1077,7 +1155,11 @@ static void test_too_little(void **state) {
     check_status(&single, 0, SHS_OK);
     check_status(&single, 1, SHS_OK);
     check_status(&single, 2, SHS_BAD_COMPONENTS);
-    free(flat.x), free(tenth.x), free(one.x), free(few.x), free(single.x);
+    free(flat.x);
+    free(tenth.x);
+    free(one.x);
+    free(few.x);
+    free(single.x);
 }
 
 static void test_bad_arguments(void **state) {
@@ -1090,23 +1172,47 @@ static void test_bad_arguments(void **state) {
     shs_context ctx = SHS_ZERO;
     size_t i;
     (void)state;
-    memset(pattern, UNTOUCHED, sizeof pattern), memcpy(&made, pattern, sizeof pattern);
-    o.components = -1, assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_COMPONENTS), o = good;
-    o.components = 5, assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_COMPONENTS), o = good;
-    o.eigenvalue_at_least = -1, assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_COMPONENTS), o = good;
-    o.contrast = SHS_CONTRAST_COUNT, assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_OPTIONS), o = good;
-    o.approach = (shs_ica_approach)2, assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_OPTIONS), o = good;
-    o.route = (shs_ica_route)-1, assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_OPTIONS), o = good;
-    o.order = (shs_ica_order)3, assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_OPTIONS), o = good;
-    o.iterations = -1, assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_ITERATIONS), o = good;
-    o.tolerance = NOT_A_NUMBER, assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_TOLERANCE), o = good;
+    memset(pattern, UNTOUCHED, sizeof pattern);
+    memcpy(&made, pattern, sizeof pattern);
+    o.components = -1;
+    assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_COMPONENTS);
+    o = good;
+    o.components = 5;
+    assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_COMPONENTS);
+    o = good;
+    o.eigenvalue_at_least = -1;
+    assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_COMPONENTS);
+    o = good;
+    o.contrast = SHS_CONTRAST_COUNT;
+    assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_OPTIONS);
+    o = good;
+    o.approach = (shs_ica_approach)2;
+    assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_OPTIONS);
+    o = good;
+    o.route = (shs_ica_route)-1;
+    assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_OPTIONS);
+    o = good;
+    o.order = (shs_ica_order)3;
+    assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_OPTIONS);
+    o = good;
+    o.iterations = -1;
+    assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_ITERATIONS);
+    o = good;
+    o.tolerance = NOT_A_NUMBER;
+    assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_TOLERANCE);
+    o = good;
     o.start = ica.rotation;
     assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_OPTIONS);
     o = good; /* m x m of what m? */
     assert_status(shs_ica_fit(NULL, NULL, &o, &made), SHS_BAD_CUBE);
-    c.type = SHS_TYPE_COUNT, assert_status(shs_ica_fit(NULL, &c, &o, &made), SHS_BAD_CUBE), c = cube;
-    c.mask = nothing, assert_status(shs_ica_fit(NULL, &c, &o, &made), SHS_NO_PIXELS), c = cube;
-    ctx.threads = -1, assert_status(shs_ica_fit(&ctx, &cube, &o, &made), SHS_BAD_CONTEXT);
+    c.type = SHS_TYPE_COUNT;
+    assert_status(shs_ica_fit(NULL, &c, &o, &made), SHS_BAD_CUBE);
+    c = cube;
+    c.mask = nothing;
+    assert_status(shs_ica_fit(NULL, &c, &o, &made), SHS_NO_PIXELS);
+    c = cube;
+    ctx.threads = -1;
+    assert_status(shs_ica_fit(&ctx, &cube, &o, &made), SHS_BAD_CONTEXT);
     assert_memory_equal(&made, pattern, sizeof pattern);
     assert_int_not_equal(shs_ica_fit(NULL, &cube, &o, NULL), SHS_OK);
     other.bands = 3;
@@ -1119,8 +1225,10 @@ static void test_bad_arguments(void **state) {
     assert_int_not_equal(shs_ica_inverse(NULL, &empty, &cube, &sink), SHS_OK);
     for (i = 0; i < 6 * 7 * 4 * sizeof(float); i++) assert_int_equal(((unsigned char *)sink.pixels)[i], UNTOUCHED);
     shs_ica_free(NULL, &ica);
-    free(p.x), free(nothing);
-    cube_free(&cube), sink_free(&sink);
+    free(p.x);
+    free(nothing);
+    cube_free(&cube);
+    sink_free(&sink);
 }
 
 /* ---- ranks ------------------------------------------------------------------------------------------------------- */
@@ -1169,7 +1277,9 @@ static void test_ranks_give_one_answer(void **state) {
                     shs_ica one;
                     rank_setup(&w, &cube, ranks);
                     w.o = options_of(4, (shs_contrast)contrast, (shs_ica_approach)approach, (shs_ica_route)route);
-                    w.o.precise = SHS_PRECISION_ALWAYS, w.o.random_start = 1, w.o.seed = 3;
+                    w.o.precise = SHS_PRECISION_ALWAYS;
+                    w.o.random_start = 1;
+                    w.o.seed = 3;
                     one = fit(NULL, &cube, &w.o);
                     run_ranks(ranks, rank_body, &w);
                     for (r = 0; r < ranks; r++) {
@@ -1233,18 +1343,25 @@ static void test_run_everywhere(void **state) {
             shs_ica ica;
             stream s;
             collector c;
-            if (kind == 1) whole.mask = mask, cube = whole;
+            if (kind == 1) {
+                whole.mask = mask;
+                cube = whole;
+            }
             if (kind == 2) cube = streamed(&whole, 10, &s);
-            a.rescale = b.rescale = to == 2, a.high = b.high = 1;
+            a.rescale = b.rescale = to == 2;
+            a.high = b.high = 1;
             into = to == 1 ? collecting(&b, 41, 43, 3, &c) : b;
             assert_ok(shs_ica_run(NULL, &cube, &o, &into, &ica));
             assert_ok(shs_ica_transform(NULL, &ica, &whole, &a));
             check_near("sources", 41 * 43 * 3, (const double *)b.pixels, (const double *)a.pixels, BY_TYPE(1e-4, 1e-10));
             if (kind == 1) assert_true(is_nan(((const double *)b.pixels)[0]) && ica.count < (shs_wide)pixels_of(&p));
             shs_ica_free(NULL, &ica);
-            cube_free(&whole), sink_free(&a), sink_free(&b);
+            cube_free(&whole);
+            sink_free(&a);
+            sink_free(&b);
         }
-    free(p.x), free(mask);
+    free(p.x);
+    free(mask);
 }
 
 /* y^3 goes by fourth moments where they cost less than the sweeps of a typical run: up to 20 components at once, 11 one after
@@ -1259,7 +1376,8 @@ static void test_route_by_cost(void **state) {
             int most = approach == SHS_APPROACH_SYMMETRIC ? 20 : 11;
             shs_ica_options o = options_of(most + more, SHS_CONTRAST_POW3, (shs_ica_approach)approach, SHS_ROUTE_AUTO);
             shs_ica ica;
-            o.iterations = 1, o.restarts = -1;
+            o.iterations = 1;
+            o.restarts = -1;
             ica = fit(NULL, &cube, &o);
             assert_int_equal(ica.used_moments, !more);
             shs_ica_free(NULL, &ica);
@@ -1279,12 +1397,16 @@ static void test_defaults_and_many_components(void **state) {
     (void)state;
     assert_ok(shs_ica_run(NULL, &cube, NULL, &sink, &a));
     assert_true(a.components == 7 && a.used_moments);
-    o.iterations = 1, o.tolerance = -1;
+    o.iterations = 1;
+    o.tolerance = -1;
     b = fit(NULL, &many, &o);
     assert_true(b.components == 34 && !b.used_moments && b.component[0].iterations == 1);
-    free(p.x), free(wide.x);
+    free(p.x);
+    free(wide.x);
     shs_ica_free(NULL, &a), shs_ica_free(NULL, &b);
-    cube_free(&cube), cube_free(&many), sink_free(&sink);
+    cube_free(&cube);
+    cube_free(&many);
+    sink_free(&sink);
 }
 
 int main(void) {

@@ -8,7 +8,14 @@ static void test_atom_twice(void **state) {
     shs__omp_signal w;
     (void)state;
     memset(&w, 0, sizeof w);
-    w.L = L, w.t = t, w.x = x, w.atoms = atoms, w.error.smallest = 1, w.error.residual2 = 10, w.chosen = 1, w.limit = 2;
+    w.L = L;
+    w.t = t;
+    w.x = x;
+    w.atoms = atoms;
+    w.error.smallest = 1;
+    w.error.residual2 = 10;
+    w.chosen = 1;
+    w.limit = 2;
     assert_int_equal(shs__omp_take(&w, 7, 1, 1, 1), 0);
     assert_true(w.chosen == 1 && w.error.residual2 == 10);
     assert_int_equal(shs__omp_take(&w, 6, 1, 1, 1), 1);
@@ -54,8 +61,10 @@ static void test_what_a_sweep_changes(void **state) {
     shs__lasso q;
     int j;
     (void)state;
-    memset(&q, 0, sizeof q), memset(&w, 0, sizeof w);
-    q.o = &o, w.lambda1 = 1;
+    memset(&q, 0, sizeof q);
+    memset(&w, 0, sizeof w);
+    q.o = &o;
+    w.lambda1 = 1;
     system.G = G;
     system.n = system.ldg = N;
     system.a = a;
@@ -83,7 +92,8 @@ static void test_rotations_make_columns_orthogonal(void **state) {
         for (j = 0; j < P; j++) {
             double ww = 0, vv = 0, product = 0;
             for (l = 0; l < P; l++) {
-                ww += (double)W[l + i * P] * (double)W[l + j * P], vv += (double)V[l + i * P] * (double)V[l + j * P];
+                ww += (double)W[l + i * P] * (double)W[l + j * P];
+                vv += (double)V[l + i * P] * (double)V[l + j * P];
                 product += (double)was[i + l * P] * (double)V[l + j * P];
             }
             if (i != j) assert_close(ww, 0, 50 * bound);
@@ -108,8 +118,14 @@ static void test_conversions(void **state) {
             int each = k & 1, apart = k / 2 % 3;
             memset(&r, 0, sizeof r);
             cube.type = (shs_type)t;
-            r.view.cube = &cube, r.view.bs = 1, r.view.size = shs_type_size(cube.type), r.kernels = shs__element_kernels(k / 6);
-            span.from = memory, span.count = 5, span.stride = apart == 1 ? 2 : 1, span.offset = apart == 2 ? offset : NULL;
+            r.view.cube = &cube;
+            r.view.bs = 1;
+            r.view.size = shs_type_size(cube.type);
+            r.kernels = shs__element_kernels(k / 6);
+            span.from = memory;
+            span.count = 5;
+            span.stride = apart == 1 ? 2 : 1;
+            span.offset = apart == 2 ? offset : NULL;
             for (i = 0; i < 16; i++) store_value(memory + (size_t)i * r.view.size, cube.type, 0, 7 * i % 11);
             for (i = 0; i < 5; i++) shs__px_put_element(r.kernels, shift, (size_t)i, 3 + i * i % 7);
             shs__px_read_values(cube.type, &span, value);
@@ -141,12 +157,19 @@ static void test_steps(void **state) {
     shs__iteration it = SHS_ZERO;
     shs__directions g;
     (void)state;
-    g.first = 0, g.count = 1;
-    it.W = W, it.P = P, it.before = before, it.pull = pull, it.room = room, it.vectors = vectors;
+    g.first = 0;
+    g.count = 1;
+    it.W = W;
+    it.P = P;
+    it.before = before;
+    it.pull = pull;
+    it.room = room;
+    it.vectors = vectors;
     shs__ica_relax(2, &o, &it, g, 1);
     assert_close(W[0], 0.8, 1e-6);
     assert_close(W[1], 0.6, 1e-6);
-    P[0] = 1, P[1] = 0;
+    P[0] = 1;
+    P[1] = 0;
     shs__ica_relax(2, &o, &it, g, 0);
     assert_close(W[0], 3 / sqrt(10.0), 1e-6);
     assert_close(W[1], 1 / sqrt(10.0), 1e-6);
@@ -155,8 +178,10 @@ static void test_steps(void **state) {
     assert_close(W[0], 1, 1e-6);
     assert_close(W[1], 0, 1e-6);
     o.plain_steps = 0;
-    pull[0] = W[0] - before[0], pull[1] = W[1] - before[1]; /* as if the last step had been whole */
-    P[0] = W[0] + pull[0], P[1] = W[1] + pull[1];
+    pull[0] = W[0] - before[0]; /* as if the last step had been whole */
+    pull[1] = W[1] - before[1];
+    P[0] = W[0] + pull[0];
+    P[1] = W[1] + pull[1];
     shs__ica_relax(2, &o, &it, g, 0);
     assert_close(W[1] / W[0], 4 * pull[1] / (1 + 4 * pull[0]), 1e-6);
 }

@@ -10,7 +10,10 @@ static void test_blocks_turn(void **state) {
     uint16_t pairs[128], turned[4 * 5];
     int i, k;
     (void)state;
-    for (i = 0; i < 128; i++) from[i] = (unsigned char)(i * 37 + 11), pairs[i] = (uint16_t)(i * 4099 + 7);
+    for (i = 0; i < 128; i++) {
+        from[i] = (unsigned char)(i * 37 + 11);
+        pairs[i] = (uint16_t)(i * 4099 + 7);
+    }
     memset(to, 0, sizeof to);
     shs__px_transpose_square(1, from, rows, to, 11);
     for (k = 0; k < 8; k++)
@@ -47,7 +50,8 @@ static void test_word_tiles(void **state) {
                 for (v = 0; v < vectors; v++)
                     for (j = 0; j < k->columns; j++)
                         for (l = 0; l < k->lanes; l++) {
-                            for (expected = 0, p = 0; p < DEEP; p++) {
+                            expected = 0;
+                            for (p = 0; p < DEEP; p++) {
                                 int32_t x = a[v * APART + p * k->lanes + l], y = a[3 * APART + p * k->lanes + j];
                                 dots = (int16_t)(x & 0xffff) * (int16_t)(y & 0xffff) + (x >> 16) * (y >> 16);
                                 expected += (shs_wide)dots;
@@ -77,12 +81,17 @@ static void test_planes_pack_like_spectra(void **state) {
         for (t = 0; t < (how == SHS__QUADS ? 1 : 3); t++)
             for (bands = 1; bands <= BANDS; bands += 4) {
                 if (how == SHS__QUADS ? !k->pack_quads : !k->pack_pairs) continue;
-                size = shs_type_size(types[t]), a_word = how == SHS__QUADS ? 4 : 2, words = PIXELS / a_word;
-                apart = (size_t)words * (size_t)k->lanes, second = apart * (size_t)((bands - 1) / k->lanes + 1);
+                size = shs_type_size(types[t]);
+                a_word = how == SHS__QUADS ? 4 : 2;
+                words = PIXELS / a_word;
+                apart = (size_t)words * (size_t)k->lanes;
+                second = apart * (size_t)((bands - 1) / k->lanes + 1);
                 for (b = 0; b < 48; b++) shift[b] = b < bands ? 100 + b : 0;
-                for (i = 0; i < PIXELS; i++)
-                    for (spectrum[i] = spectra[i], b = 0; b < bands; b++)
+                for (i = 0; i < PIXELS; i++) {
+                    spectrum[i] = spectra[i];
+                    for (b = 0; b < bands; b++)
                         memcpy(spectra[i] + (size_t)b * size, planes + (size_t)b * LD + (size_t)i * size, size);
+                }
                 i = k->pack_planes((shs__factors)how, types[t], bands, words, planes, LD, shift, by_plane, apart, second);
                 if (how == SHS__QUADS) k->pack_quads(bands, PIXELS, spectrum, by_pixel, apart, second);
                 else assert_int_equal(i, k->pack_pairs(types[t], bands, PIXELS, spectrum, shift, by_pixel, apart));
@@ -137,7 +146,11 @@ static void test_store_rounds_like_its_twin(void **state) {
     (void)state;
     memset(none, 0, sizeof none);
     for (i = 0; i < N; i++) constant[i] = (shs_wide)(i % 3) / 4;
-    for (i = 0; i < N; i++) low[i] = -1, range[i] = 7, old[i] = 3;
+    for (i = 0; i < N; i++) {
+        low[i] = -1;
+        range[i] = 7;
+        old[i] = 3;
+    }
     for (t = 0; t < sizeof types / sizeof *types; t++)
         for (n = 1; n <= N; n++)
             for (stretch = 0; stretch < 2; stretch++)
@@ -146,8 +159,13 @@ static void test_store_rounds_like_its_twin(void **state) {
                         const shs__pixels_kernels *k = shs__element_kernels(wide);
                         shs__scaling s = SHS_ZERO;
                         if (!k->store) continue; /* plain loops: the routine itself is used */
-                        s.each = each, s.rescale = stretch, s.base = -2;
-                        s.constant = constant, s.low = low, s.range = range, s.old = old;
+                        s.each = each;
+                        s.rescale = stretch;
+                        s.base = -2;
+                        s.constant = constant;
+                        s.low = low;
+                        s.range = range;
+                        s.old = old;
                         memset(got, 0, sizeof got);
                         memset(expected, 0, sizeof expected);
                         for (i = 0; i < n; i++) shs__px_put_element(k, y, (size_t)i, (shs_wide)edges[i]);
@@ -170,7 +188,9 @@ static void check_extremes(const shs__pixels_kernels *k) {
         for (i = 0; i < 48; i++) shs__px_put_element(k, low, (size_t)i, 1e9), shs__px_put_element(k, high, (size_t)i, -1e9);
         k->range(50, n, y, 48, low, high);
         for (i = 0; i < n; i++) {
-            for (least = 1e9, most = -1e9, j = 0; j < 50; j++) {
+            least = 1e9;
+            most = -1e9;
+            for (j = 0; j < 50; j++) {
                 v = (shs_wide)values[j * 48 + i];
                 least = v < least ? v : least;
                 most = v > most ? v : most;
@@ -224,18 +244,30 @@ static void test_tanh_and_exp_are_accurate(void **state) {
     for (i = 0; i < STEPS; i += 16) {
         for (l = 0; l < 16; l++) y[l] = x[l] = (l % 2 ? -1 : 1) * size_at(i + l);
         (void)k->apply(SHS_CONTRAST_TANH, 16, y);
-        for (l = 0; l < 16; l++) off = units(y[l], tanhl((long double)x[l])), worst_tanh = off > worst_tanh ? off : worst_tanh;
+        for (l = 0; l < 16; l++) {
+            off = units(y[l], tanhl((long double)x[l]));
+            worst_tanh = off > worst_tanh ? off : worst_tanh;
+        }
         for (l = 0; l < 16; l++) y[l] = x[l] = shs__abs(x[l]);
         k->decay(16, y);
-        for (l = 0; l < 16; l++) off = units_of_exp(y[l], x[l]), worst_exp = off > worst_exp ? off : worst_exp;
+        for (l = 0; l < 16; l++) {
+            off = units_of_exp(y[l], x[l]);
+            worst_exp = off > worst_exp ? off : worst_exp;
+        }
     }
     for (i = 0; i < STEPS; i += 16) { /* where they bend */
         for (l = 0; l < 16; l++) y[l] = x[l] = (shs_real)(i + l) * (shs_real)12 / STEPS;
         (void)k->apply(SHS_CONTRAST_TANH, 16, y);
-        for (l = 0; l < 16; l++) off = units(y[l], tanhl((long double)x[l])), worst_tanh = off > worst_tanh ? off : worst_tanh;
+        for (l = 0; l < 16; l++) {
+            off = units(y[l], tanhl((long double)x[l]));
+            worst_tanh = off > worst_tanh ? off : worst_tanh;
+        }
         for (l = 0; l < 16; l++) y[l] = x[l] = (shs_real)(i + l) * (shs_real)BY_TYPE(110, 750) / STEPS;
         k->decay(16, y);
-        for (l = 0; l < 16; l++) off = units_of_exp(y[l], x[l]), worst_exp = off > worst_exp ? off : worst_exp;
+        for (l = 0; l < 16; l++) {
+            off = units_of_exp(y[l], x[l]);
+            worst_exp = off > worst_exp ? off : worst_exp;
+        }
     }
     print_message("tanh %.2Lf, exp %.2Lf units in the last place\n", worst_tanh, worst_exp);
     assert_true(worst_tanh <= 2);
@@ -251,7 +283,12 @@ static void test_contrasts_of_special_values(void **state) {
     (void)state;
     memcpy(&not_a_number, &bits, sizeof bits);
     nan = (shs_real)not_a_number;
-    y[0] = infinity, y[1] = -infinity, y[2] = nan, y[3] = 0, y[4] = (shs_real)-0.0, y[5] = SHS__REAL_MAX;
+    y[0] = infinity;
+    y[1] = -infinity;
+    y[2] = nan;
+    y[3] = 0;
+    y[4] = (shs_real)-0.0;
+    y[5] = SHS__REAL_MAX;
     (void)k->apply(SHS_CONTRAST_TANH, 16, y);
     assert_close(y[0], 1, 0);
     assert_close(y[1], -1, 0);
@@ -261,7 +298,10 @@ static void test_contrasts_of_special_values(void **state) {
     assert_true(signbit(y[4]));
 #endif
     assert_close(y[5], 1, 0);
-    y[0] = infinity, y[1] = nan, y[2] = SHS__REAL_MAX, y[3] = 0;
+    y[0] = infinity;
+    y[1] = nan;
+    y[2] = SHS__REAL_MAX;
+    y[3] = 0;
     k->decay(4, y);
     assert_close(y[0], 0, 0);
 #ifndef __FAST_MATH__
@@ -296,7 +336,10 @@ static void test_sums_of_contrasts(void **state) {
             }
             assert_close(sum, slope, BY_TYPE(2e-6, 1e-14) * n);
         }
-        for (i = 0; i < n; i++) powers += pow((double)x[i], 4), logs += log(cosh((double)x[i]));
+        for (i = 0; i < n; i++) {
+            powers += pow((double)x[i], 4);
+            logs += log(cosh((double)x[i]));
+        }
         k->rate(n, x, &fourth, &log_cosh);
         assert_close(fourth, powers, BY_TYPE(1e-6, 1e-14) * powers);
         assert_close(log_cosh, logs, BY_TYPE(1e-6, 1e-14) * n);
@@ -343,7 +386,8 @@ static void test_present_values(void **state) {
     for (n = 0; n < MOST; n++) {
         double xy = 0, yy = 0, size = 0;
         shs_real found, squares = -1;
-        k->multiply(n, x, y, of), of[n] = 7;
+        k->multiply(n, x, y, of);
+        of[n] = 7;
         for (i = 0; i < n; i++) assert_true(of[i] == x[i] * y[i]);
         assert_true(of[n] == 7);
         memcpy(of, z, MOST * sizeof *of);
@@ -362,13 +406,19 @@ static void test_present_values(void **state) {
             assert_close(of[i], expected, i < n && m[i] ? 16 * (double)SHS__EPS : 0);
         }
         for (i = 0; i < n; i++)
-            if (m[i])
-                xy += (double)x[i] * (double)y[i], yy += (double)y[i] * (double)y[i], size += fabs((double)x[i] * (double)y[i]);
+            if (m[i]) {
+                xy += (double)x[i] * (double)y[i];
+                yy += (double)y[i] * (double)y[i];
+                size += fabs((double)x[i] * (double)y[i]);
+            }
         found = k->dots_where(n, m, x, y, &squares);
         assert_close(found, xy, 8 * (double)SHS__EPS * size);
         assert_close(squares, yy, 8 * (double)SHS__EPS * yy);
     }
-    free(x), free(y), free(z), free(of);
+    free(x);
+    free(y);
+    free(z);
+    free(of);
 }
 
 /* Chosen rows, each times its factor: in order, from 0. */
@@ -387,13 +437,16 @@ static void test_sums_of_rows(void **state) {
             double expected = 0, size = 0;
             for (i = 0; i < count; i++) {
                 const double term = (double)times[rows[i]] * (double)M[rows[i] * k->wide + j];
-                expected += term, size += fabs(term);
+                expected += term;
+                size += fabs(term);
             }
             assert_close(sum[j], expected, 8 * (double)SHS__EPS * size);
         }
         assert_true(sum[k->wide] == 7);
     }
-    free(M), free(times), free(sum);
+    free(M);
+    free(times);
+    free(sum);
 }
 
 /* A matrix that was packed before, deeper than a panel and higher than a block too: the bits of shs_gemm. */
@@ -420,7 +473,12 @@ static void test_packed_products(void **state) {
             assert_ok(shs_gemm(NULL, SHS_TRANS_YES, SHS_TRANS_NO, m, n, k, 1, A, lda, B, k, 0, expected, ldc));
             assert_memory_equal(C, expected, (size_t)ldc * (size_t)n * sizeof *C);
             assert_true(packed[count] == 7 && scratch[room] == 7);
-            free(A), free(B), free(C), free(expected), free(packed), free(scratch);
+            free(A);
+            free(B);
+            free(C);
+            free(expected);
+            free(packed);
+            free(scratch);
         }
 }
 

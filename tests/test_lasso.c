@@ -13,8 +13,11 @@ typedef struct problem {
 static problem problem_of(int p, int n, size_t m, int kind, uint64_t seed) {
     problem q;
     int i, j;
-    q.p = p, q.n = n, q.m = m;
-    q.D = new_normal((size_t)p * (size_t)n, seed), q.Y = new_normal((size_t)p * m, seed + 500);
+    q.p = p;
+    q.n = n;
+    q.m = m;
+    q.D = new_normal((size_t)p * (size_t)n, seed);
+    q.Y = new_normal((size_t)p * m, seed + 500);
     for (i = 0; kind == 1 && i < p * n; i++) q.D[i] = (shs_real)(q.D[i] * (shs_real)0.3 + 1 + (shs_real)(i % p) / 8);
     if (kind != 3) normalise(p, n, q.D);
     for (j = 0; kind == 2 && j < n; j++) {
@@ -39,7 +42,10 @@ static worth worth_of(const problem *q, const shs_lasso_options *o, double lambd
     double r2 = 0, x1 = 0, x2 = 0, along = 0, largest = 0, t, l2 = (double)o->lambda2;
     worth w = {0, 0, 0, 0, 0};
     int k, j, l;
-    for (l = 0; l < q->p; l++) r[l] = (double)y[l], w.norm2 += r[l] * r[l];
+    for (l = 0; l < q->p; l++) {
+        r[l] = (double)y[l];
+        w.norm2 += r[l] * r[l];
+    }
     for (j = 0; j < q->n; j++) {
         double alpha = inner(q->p, q->D + (ptrdiff_t)j * q->p, y);
         if (!o->nonnegative) alpha = fabs(alpha);
@@ -65,14 +71,17 @@ static worth worth_of(const problem *q, const shs_lasso_options *o, double lambd
               : x[j] < 0 ? fabs(alpha + lambda)
                          : (o->nonnegative ? alpha : fabs(alpha)) - lambda;
         if (off > w.off) w.off = off;
-        x1 += fabs(x[j]), x2 += x[j] * x[j], along += x[j] * alpha;
+        x1 += fabs(x[j]);
+        x2 += x[j] * x[j];
+        along += x[j] * alpha;
     }
     r2 += l2 * x2;
     t = largest > lambda ? lambda / largest : 1;
     if (r2 + along < t * r2) t = r2 + along > 0 ? (r2 + along) / r2 : 0;
     w.objective = r2 / 2 + lambda * x1;
     w.gap = r2 / 2 * (1 - t) * (1 - t) + lambda * x1 - t * along;
-    free(r), free(x);
+    free(r);
+    free(x);
     return w;
 }
 
@@ -109,9 +118,12 @@ static shs_status run_gram(const problem *q, const shs_lasso_options *options, s
         for (j = 0; j < q->m; j++) dty[j * n + i] = (shs_real)inner(q->p, d, q->Y + j * (size_t)q->p);
     }
     for (j = 0; j < q->m; j++) norms2[j] = (shs_real)inner(q->p, q->Y + j * (size_t)q->p, q->Y + j * (size_t)q->p);
-    o.gram = gram, o.ldg = q->n;
+    o.gram = gram;
+    o.ldg = q->n;
     status = shs_lasso_gram(NULL, q->n, q->m, dty, q->n, norms2, &o, codes, gaps, report);
-    free(gram), free(dty), free(norms2);
+    free(gram);
+    free(dty);
+    free(norms2);
     return status;
 }
 
@@ -133,11 +145,15 @@ static void check_golden(const char *name, int nonnegative, double objective, si
     char line[256];
     FILE *f;
     int form;
-    q.p = 64, q.n = 128, q.m = 256;
+    q.p = 64;
+    q.n = 128;
+    q.m = 256;
     q.D = read_f64_or_skip(golden_path("variants/D0_64x128.f64"), 64 * 128);
     q.Y = read_f64_or_skip(golden_path("variants/Y_64x1024.f64"), 64 * 256);
     f = open_or_skip(golden_path(name));
-    o.lambda = (shs_real)0.05, o.nonnegative = nonnegative, o.gap = (shs_real)BY_TYPE(2e-6, 1e-13);
+    o.lambda = (shs_real)0.05;
+    o.nonnegative = nonnegative;
+    o.gap = (shs_real)BY_TYPE(2e-6, 1e-13);
     for (form = 0; form < 2; form++) {
         shs_codes codes = new_codes(256, 64);
         shs_lasso_report report = SHS_ZERO;
@@ -206,7 +222,8 @@ static void check_worth(const problem *q, const shs_lasso_options *o, double lam
         assert_close(report.gap, largest, 1e-6 * largest);
     }
     shs_codes_free(NULL, &codes);
-    free(gaps), free(x);
+    free(gaps);
+    free(x);
 }
 
 static void test_minimum(void **state) {
@@ -219,7 +236,9 @@ static void test_minimum(void **state) {
                 problem q =
                     problem_of(sizes[i][0], sizes[i][1], (size_t)(3 + i % 3), kind, (uint64_t)(i * 16 + kind * 4 + variant));
                 shs_lasso_options o = SHS_ZERO;
-                o.relative = 1, o.nonnegative = variant & 1, o.lambda = (shs_real)(variant & 2 ? 0.1 : 0.5);
+                o.relative = 1;
+                o.nonnegative = variant & 1;
+                o.lambda = (shs_real)(variant & 2 ? 0.1 : 0.5);
                 o.gap = (shs_real)BY_TYPE(2e-5, 1e-10);
                 if (variant == 2) o.lambda2 = (shs_real)0.3;
                 check_worth(&q, &o, (double)o.lambda, BY_TYPE(0.05, 1e-3));
@@ -236,7 +255,8 @@ static void test_largest_lambda(void **state) {
     shs_lasso_options o = SHS_ZERO;
     shs_lasso_report report;
     (void)state;
-    o.relative = 1, o.lambda = 1;
+    o.relative = 1;
+    o.lambda = 1;
     assert_ok(run(&q, &o, &codes, gaps, &report));
     assert_int_equal(report.nonzeros, 0);
     assert_int_equal(report.not_reached, 0);
@@ -245,7 +265,8 @@ static void test_largest_lambda(void **state) {
     assert_in_range(report.nonzeros, 5, 20);
     assert_int_equal(codes.used[1], 0);
     assert_true(!(gaps[1] > 0));
-    o.relative = 0, o.lambda = 1000;
+    o.relative = 0;
+    o.lambda = 1000;
     assert_ok(run(&q, &o, &codes, gaps, &report));
     assert_int_equal(report.nonzeros, 0);
     check_unused_slots(&codes, 6);
@@ -284,7 +305,8 @@ static void test_orthonormal(void **state) {
             shs_axpy(P, -(shs_real)inner(P, q.D + j * P, q.D + k % j * P), q.D + k % j * P, 1, q.D + j * P, 1);
         assert_ok(shs_normalize_columns(P, 1, q.D + j * P, P, NULL));
     }
-    o.lambda = (shs_real)0.4, o.lambda2 = (shs_real)0.25;
+    o.lambda = (shs_real)0.4;
+    o.lambda2 = (shs_real)0.25;
     for (o.nonnegative = 0; o.nonnegative < 2; o.nonnegative++) {
         assert_ok(run(&q, &o, &codes, NULL, NULL));
         for (i = 0; i < 9; i++)
@@ -317,8 +339,10 @@ static void test_units(void **state) {
             int i;
             for (i = 0; i < 16 * 30; i++) scaled.D[i] = (shs_real)ldexp((double)q.D[i], a);
             for (i = 0; i < 16 * 20; i++) scaled.Y[i] = (shs_real)ldexp((double)q.Y[i], b);
-            o.relative = kind & 1, o.nonnegative = kind >= 4;
-            o.lambda = (shs_real)0.25, o.lambda2 = kind & 4 ? (shs_real)0.125 : 0;
+            o.relative = kind & 1;
+            o.nonnegative = kind >= 4;
+            o.lambda = (shs_real)0.25;
+            o.lambda2 = kind & 4 ? (shs_real)0.125 : 0;
             if (a != 0 && abs(a) >= times * 63) o.lambda2 = 0; /* its own unit is not a number */
             assert_ok(run(&q, &o, &expected, NULL, &first));
             if (!o.relative) o.lambda = (shs_real)ldexp((double)o.lambda, abs(a + b) <= times * 120 ? a + b : 0);
@@ -333,7 +357,8 @@ static void test_units(void **state) {
                 assert_int_equal(report.not_reached, first.not_reached);
             }
             shs_codes_free(NULL, &codes), shs_codes_free(NULL, &expected);
-            problem_free(&q), problem_free(&scaled);
+            problem_free(&q);
+            problem_free(&scaled);
         }
 }
 
@@ -349,7 +374,8 @@ static void test_units_of_signals(void **state) {
         shs_real Y[] = {0, (shs_real)(both ? units[0] : 0), (shs_real)units[1], 0};
         shs_lasso_options o = SHS_ZERO;
         shs_lasso_report report;
-        o.relative = relative, o.lambda = (shs_real)(relative ? 0.25 : units[1] / 4);
+        o.relative = relative;
+        o.lambda = (shs_real)(relative ? 0.25 : units[1] / 4);
         if (BY_ENGINE(0, both && !relative)) { /* one unit for both signals */
             assert_status(shs_lasso(NULL, 2, 2, D, 2, 2, Y, 2, &o, &codes, NULL, &report), SHS_OUT_OF_RANGE);
             continue;
@@ -377,7 +403,8 @@ static void test_large_lambda2(void **state) {
         const shs_real D[] = {(shs_real)(3 * unit)}, Y[] = {1};
         shs_lasso_options o = SHS_ZERO;
         shs_status status;
-        o.lambda = (shs_real)unit, o.lambda2 = 1;
+        o.lambda = (shs_real)unit;
+        o.lambda2 = 1;
         status = shs_lasso(NULL, 1, 1, D, 1, 1, Y, 1, &o, &codes, NULL, NULL);
         lost += status == SHS_OUT_OF_RANGE;
         if (status == SHS_OUT_OF_RANGE) continue;
@@ -402,7 +429,10 @@ static void test_ascending_path(void **state) {
         shs_lasso_options o = SHS_ZERO;
         shs_lasso_report report = SHS_ZERO;
         size_t i;
-        o.relative = 1, o.nonnegative = kind >= 4, o.lambdas = lambdas, o.lambda_count = 4;
+        o.relative = 1;
+        o.nonnegative = kind >= 4;
+        o.lambdas = lambdas;
+        o.lambda_count = 4;
         o.gap = (shs_real)0.5; /* the warm start is within it */
         assert_ok(run(&q, &o, &path, gaps, &report));
         for (i = 2 * 60; i < 4 * 60; i++) {
@@ -425,8 +455,10 @@ static void test_path(void **state) {
     shs_lasso_report whole = SHS_ZERO;
     size_t l, i, nonzeros = 0;
     (void)state;
-    o.relative = 1, o.gap = (shs_real)BY_TYPE(1e-6, 1e-12);
-    o.lambdas = lambdas, o.lambda_count = 5;
+    o.relative = 1;
+    o.gap = (shs_real)BY_TYPE(1e-6, 1e-12);
+    o.lambdas = lambdas;
+    o.lambda_count = 5;
     assert_ok(run(&q, &o, &path, NULL, &whole));
     assert_int_equal(whole.nonzeros, shs_codes_nonzeros(&path));
     check_unused_slots(&path, 750);
@@ -457,7 +489,9 @@ static void test_not_reached(void **state) {
     size_t i;
     int k, l;
     (void)state;
-    o.relative = 1, o.lambda = (shs_real)0.2, o.gap = (shs_real)BY_TYPE(1e-5, 1e-10);
+    o.relative = 1;
+    o.lambda = (shs_real)0.2;
+    o.gap = (shs_real)BY_TYPE(1e-5, 1e-10);
     assert_ok(run(&q, &o, &codes, NULL, &report));
     assert_int_equal(report.not_reached, 0);
     assert_ok(run(&q, &o, &few, gaps, &report));
@@ -485,7 +519,9 @@ static void test_few_sweeps(void **state) {
     shs_real gaps[7];
     size_t i;
     (void)state;
-    o.relative = 1, o.lambda = (shs_real)0.2, o.gap = (shs_real)BY_TYPE(1e-5, 1e-10);
+    o.relative = 1;
+    o.lambda = (shs_real)0.2;
+    o.gap = (shs_real)BY_TYPE(1e-5, 1e-10);
     o.sweeps = 1;
     assert_ok(run(&q, &o, &codes, gaps, &report));
     assert_int_equal(report.not_reached, 7);
@@ -503,7 +539,8 @@ static void test_large_support(void **state) {
     problem q = problem_of(400, 420, 2, 0, 41);
     shs_lasso_options o = SHS_ZERO;
     (void)state;
-    o.lambda = (shs_real)0.05, o.gap = (shs_real)BY_TYPE(1e-5, 1e-9);
+    o.lambda = (shs_real)0.05;
+    o.gap = (shs_real)BY_TYPE(1e-5, 1e-9);
     o.sweeps = 100000;
     check_worth(&q, &o, (double)o.lambda, BY_TYPE(0.02, 1e-3));
     problem_free(&q);
@@ -529,7 +566,8 @@ static problem alike_of(int p, int n, size_t m, int smooth, uint64_t seed) {
             *y *= (shs_real)0.02;
             for (k = 0; k < 5; k++) *y += (shs_real)(k - 1) * q.D[(int)(i * 17 + (size_t)k * 31) % n * p + l];
         }
-    free(factors), free(weights);
+    free(factors);
+    free(weights);
     return q;
 }
 
@@ -550,7 +588,9 @@ static void test_atoms_alike(void **state) {
                     shs_lasso_options o = SHS_ZERO;
                     shs_lasso_report a = SHS_ZERO, b = SHS_ZERO;
                     size_t i;
-                    o.relative = 1, o.lambda = (shs_real)lambdas[l], o.nonnegative = variant == 1;
+                    o.relative = 1;
+                    o.lambda = (shs_real)lambdas[l];
+                    o.nonnegative = variant == 1;
                     o.lambda2 = (shs_real)(variant == 2 ? 1e-3 : 0);
                     turned.D = (shs_real *)malloc(sizeof *turned.D * P * N);
                     for (j = 0; j < N; j++) memcpy(turned.D + j * P, q.D + (N - 1 - j) * P, sizeof *q.D * P);
@@ -581,7 +621,8 @@ static void test_wide(void **state) {
     size_t i;
     (void)state;
     ctx.threads = 1;
-    o.relative = 1, o.lambda = (shs_real)0.05;
+    o.relative = 1;
+    o.lambda = (shs_real)0.05;
     assert_true(shs_lasso_workspace(&ctx, P, N, 100000, &o) < sizeof(shs_real) * N * N / 10);
     assert_ok(run(&q, &o, &codes, NULL, &report));
     assert_int_equal(report.not_reached, 0);
@@ -602,7 +643,8 @@ static void test_scales(void **state) {
     shs_lasso_options o = SHS_ZERO;
     int s, i;
     (void)state;
-    o.relative = 1, o.lambda = (shs_real)0.3;
+    o.relative = 1;
+    o.lambda = (shs_real)0.3;
     assert_ok(run(&q, &o, &one, NULL, NULL));
     for (s = 0; s < 2; s++) {
         problem scaled = problem_of(20, 50, 8, 0, 51);
@@ -628,7 +670,9 @@ static void test_threads(void **state) {
     shs_context ctx = SHS_ZERO;
     int threads;
     (void)state;
-    o.relative = 1, o.lambda = (shs_real)0.2, o.lambda2 = (shs_real)0.1;
+    o.relative = 1;
+    o.lambda = (shs_real)0.2;
+    o.lambda2 = (shs_real)0.1;
     ctx.threads = 1;
     assert_ok(shs_lasso(&ctx, 24, 60, q.D, 24, 700, q.Y, 24, &o, &one, NULL, &a));
     for (threads = 2; threads < 6; threads++) {
@@ -672,7 +716,8 @@ static void test_sweeps_are_shared(void **state) {
 }
 
 static int cancel(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
-    (void)user, (void)error;
+    (void)user;
+    (void)error;
     assert_string_equal(phase, "lasso");
     return step < steps;
 }
@@ -689,7 +734,9 @@ static void test_workspace_and_cancel(void **state) {
     size_t bytes;
     void *memory;
     (void)state;
-    o.relative = 1, o.lambdas = lambdas, o.lambda_count = 2;
+    o.relative = 1;
+    o.lambdas = lambdas;
+    o.lambda_count = 2;
     ctx.threads = 1;
     bytes = shs_lasso_workspace(&ctx, 4, 6, M, &o);
     memory = malloc(bytes);
@@ -738,11 +785,13 @@ static void test_bad_input(void **state) {
     REFUSED(lambda_count, 2, SHS_BAD_LAMBDA);
     lambdas[1] = (shs_real)0.5;
     REFUSED(lambda_count, 2, SHS_BAD_CODES);
-    o.lambdas = NULL, o.gram = gram;
+    o.lambdas = NULL;
+    o.gram = gram;
     REFUSED(ldg, 6, SHS_BAD_GRAM);
     gram[48] = (shs_real)NAN;
     REFUSED(ldg, 7, SHS_BAD_GRAM);
-    o.gram = NULL, gram[48] = 0;
+    o.gram = NULL;
+    gram[48] = 0;
     assert_status(run(&q, NULL, &codes, NULL, NULL), SHS_BAD_OPTIONS);
     assert_status(shs_lasso(NULL, 0, 7, q.D, 5, 3, q.Y, 5, &o, &codes, NULL, NULL), SHS_BAD_P);
     assert_status(shs_lasso(NULL, 5, 0, q.D, 5, 3, q.Y, 5, &o, &codes, NULL, NULL), SHS_BAD_N);
@@ -755,18 +804,21 @@ static void test_bad_input(void **state) {
     assert_status(run(&q, &o, &small, NULL, NULL), SHS_BAD_CODES);
     q.Y[14] = (shs_real)NAN;
     assert_status(run(&q, &o, &codes, NULL, NULL), SHS_SIGNALS_NOT_FINITE);
-    q.Y[14] = 0, q.D[34] = (shs_real)INFINITY;
+    q.Y[14] = 0;
+    q.D[34] = (shs_real)INFINITY;
     assert_status(run(&q, &o, &codes, NULL, NULL), SHS_DICTIONARY_NOT_FINITE);
     q.D[34] = 0;
     assert_status(shs_lasso_gram(NULL, 7, 3, dty, 7, norms2, &o, &codes, NULL, NULL), SHS_BAD_GRAM);
-    o.gram = gram, o.ldg = 7;
+    o.gram = gram;
+    o.ldg = 7;
     assert_status(shs_lasso_gram(NULL, 0, 3, dty, 7, norms2, &o, &codes, NULL, NULL), SHS_BAD_N);
     assert_status(shs_lasso_gram(NULL, 7, 3, NULL, 7, norms2, &o, &codes, NULL, NULL), SHS_BAD_CORRELATIONS);
     assert_status(shs_lasso_gram(NULL, 7, 3, dty, 6, norms2, &o, &codes, NULL, NULL), SHS_BAD_CORRELATIONS);
     assert_status(shs_lasso_gram(NULL, 7, 3, dty, 7, NULL, &o, &codes, NULL, NULL), SHS_BAD_NORMS);
     norms2[2] = -1;
     assert_status(shs_lasso_gram(NULL, 7, 3, dty, 7, norms2, &o, &codes, NULL, NULL), SHS_BAD_NORMS);
-    norms2[2] = 1, dty[20] = (shs_real)NAN;
+    norms2[2] = 1;
+    dty[20] = (shs_real)NAN;
     assert_status(shs_lasso_gram(NULL, 7, 3, dty, 7, norms2, &o, &codes, NULL, NULL), SHS_BAD_CORRELATIONS);
     o.gram = NULL;
     ctx.engine = &engine; /* no engine does it */

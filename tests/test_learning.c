@@ -123,7 +123,9 @@ static void check_golden_column(int column, int parallel_atoms, int threads) {
         assert_int_equal(history[k].pruned, 0);
     }
     fclose(f);
-    free(history), free(Y), free(D);
+    free(history);
+    free(Y);
+    free(D);
 }
 
 static void test_golden_aksvd(void **state) { (void)state, check_golden_column(0, 0, 1); }
@@ -144,7 +146,8 @@ static void read_column(const char *table, const char *name, double *values) {
     if (!at) fail_msg("%s has no column %s", table, name);
     for (k = 0; k < 20; k++) {
         assert_non_null(fgets(line, sizeof line, f));
-        for (at = line, c = 0; c < column; c++) at = strchr(at, ',') + 1;
+        at = line;
+        for (c = 0; c < column; c++) at = strchr(at, ',') + 1;
         values[k] = strtod(at, NULL);
     }
     fclose(f);
@@ -191,10 +194,16 @@ static void expect_another_tie(const shs_ksvd_options *o, const shs_real *Y, con
         assert_ok(shs_ksvd_ex(&serial, 64, 128, 1024, Y, 64, o, start, 64, NULL, &report));
         expected |= goes_the_same_way(record, before, after);
         if (other) continue;
-        for (k = 0; k < 20; k++) other_before[k] = record[k].rmse_coding, other_after[k] = record[k].rmse_update;
+        for (k = 0; k < 20; k++) {
+            other_before[k] = record[k].rmse_coding;
+            other_after[k] = record[k].rmse_update;
+        }
         other = goes_the_same_way(history, other_before, other_after);
     }
-    if (expected && other) memcpy(before, other_before, sizeof other_before), memcpy(after, other_after, sizeof other_after);
+    if (expected && other) {
+        memcpy(before, other_before, sizeof other_before);
+        memcpy(after, other_after, sizeof other_after);
+    }
     free(start);
 }
 
@@ -241,7 +250,9 @@ static void check_golden_run(const char *name, int first, shs_ksvd_options o) {
         assert_close(history[k].rmse_coding, before[k], bound_of_run(&o, k) * before[k]);
         assert_close(history[k].rmse_update, after[k], bound_of_run(&o, k) * after[k]);
     }
-    free(Y), free(start), free(D);
+    free(Y);
+    free(start);
+    free(D);
 }
 
 /* The files call N~ atoms at a time p<rule>_N~. */
@@ -291,12 +302,19 @@ static void test_golden_masked(void **state) {
     fclose(f);
     D1 = read_f64_or_skip(golden_path("variants/aksvd_mask_D1.f64"), 64 * 128);
     D10 = read_f64_or_skip(golden_path("variants/aksvd_mask_D10.f64"), 64 * 128);
-    o.coding.sparsity = 4, o.coding.mask = mask, o.coding.ldm = 64;
-    o.start = SHS_START_GIVEN, o.replace = SHS_REPLACE_LEAVE, o.keep = SHS_KEEP_LAST, o.iterations = 1;
+    o.coding.sparsity = 4;
+    o.coding.mask = mask;
+    o.coding.ldm = 64;
+    o.start = SHS_START_GIVEN;
+    o.replace = SHS_REPLACE_LEAVE;
+    o.keep = SHS_KEEP_LAST;
+    o.iterations = 1;
     assert_ok(shs_ksvd_ex(&serial, 64, 128, 1024, Y, 64, &o, D, 64, NULL, NULL));
     assert_all_close(64 * 128, D, D1, BY_TYPE(1e-4, 1e-11));
     memcpy(D, start, 64 * 128 * sizeof *D);
-    o.iterations = 10, o.rmse_after_update = 1, report.history = history;
+    o.iterations = 10;
+    o.rmse_after_update = 1;
+    report.history = history;
     assert_ok(shs_ksvd_ex(&serial, 64, 128, 1024, Y, 64, &o, D, 64, NULL, &report));
     if (BY_TYPE(0, 1)) assert_all_close(64 * 128, D, D10, 1e-9);
     f = open_or_skip(golden_path("variants/aksvd_mask_rmse.csv"));
@@ -309,12 +327,20 @@ static void test_golden_masked(void **state) {
     fclose(f);
     for (i = 0; i < 64 * 1024; i++)
         if (!mask[i]) Y[i] = (shs_real)NAN;
-    memcpy(D1, D, 64 * 128 * sizeof *D), memcpy(D, start, 64 * 128 * sizeof *D);
-    o.coding.mask = NULL, o.coding.skip_nan = 1, report.history = again;
+    memcpy(D1, D, 64 * 128 * sizeof *D);
+    memcpy(D, start, 64 * 128 * sizeof *D);
+    o.coding.mask = NULL;
+    o.coding.skip_nan = 1;
+    report.history = again;
     assert_ok(shs_ksvd_ex(&serial, 64, 128, 1024, Y, 64, &o, D, 64, NULL, &report));
     assert_memory_equal(D, D1, 64 * 128 * sizeof *D);
     assert_memory_equal(history, again, sizeof again);
-    free(Y), free(D1), free(D10), free(start), free(D), free(mask);
+    free(Y);
+    free(D1);
+    free(D10);
+    free(start);
+    free(D);
+    free(mask);
 }
 
 /* A mask of ones learns the same dictionary as no mask. With missing values, threads and memory change no bit, and missing
@@ -330,10 +356,13 @@ static void test_masked(void **state) {
         for (group = 1; group <= 7; group += 6) {
             shs_ksvd_options o = small_options();
             shs_ksvd_report report = SHS_ZERO, masked = SHS_ZERO;
-            o.update = (shs_update)update, o.parallel_atoms = group, o.iterations = 2;
+            o.update = (shs_update)update;
+            o.parallel_atoms = group;
+            o.iterations = 2;
             assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, expected, P, NULL, &report));
             memset(mask, 1, P * M);
-            o.coding.mask = mask, o.coding.ldm = P;
+            o.coding.mask = mask;
+            o.coding.ldm = P;
             assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &masked));
             assert_all_close(P * N, D, expected, BY_TYPE(1e-3, 1e-11));
             assert_close(masked.rmse, report.rmse, BY_TYPE(1e-4, 1e-11) * report.rmse);
@@ -360,7 +389,9 @@ static void test_masked(void **state) {
                 free(memory);
             }
         }
-    free(Y), free(other), free(mask);
+    free(Y);
+    free(other);
+    free(mask);
 }
 
 /* A value that nobody sees becomes 0 in every atom that is used, an atom that no signal uses stays, and nothing there at all
@@ -376,10 +407,16 @@ static void test_masked_unseen(void **state) {
         shs_ksvd_report report = SHS_ZERO;
         memset(mask, 1, P * M);
         for (i = 0; i < M; i++) mask[i * P + 4] = 0;
-        o.update = k ? SHS_UPDATE_SGK : SHS_UPDATE_AKSVD, o.replace = SHS_REPLACE_LEAVE, o.keep = SHS_KEEP_LAST;
-        o.start = SHS_START_GIVEN, o.iterations = 1, o.coding.mask = mask, o.coding.ldm = P;
+        o.update = k ? SHS_UPDATE_SGK : SHS_UPDATE_AKSVD;
+        o.replace = SHS_REPLACE_LEAVE;
+        o.keep = SHS_KEEP_LAST;
+        o.start = SHS_START_GIVEN;
+        o.iterations = 1;
+        o.coding.mask = mask;
+        o.coding.ldm = P;
         assert_ok(shs_dictionary_random(P, N, D, P, 3));
-        memset(D, 0, P * sizeof *D), D[4] = 1; /* an atom of that value alone: no signal can use it */
+        memset(D, 0, P * sizeof *D); /* an atom of that value alone: no signal can use it */
+        D[4] = 1;
         memcpy(before, D, sizeof D);
         report.usage_history = usage;
         assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
@@ -397,7 +434,8 @@ static void test_masked_unseen(void **state) {
         assert_unit_norm(P, N, D);
     }
     assert_true(unused >= 2);
-    free(Y), free(mask);
+    free(Y);
+    free(mask);
 }
 
 /* The hidden atoms are found though 30 % of all values are missing. */
@@ -420,7 +458,10 @@ static void test_masked_recovery(void **state) {
         for (l = 0; l < RP; l++)
             if (shs_random_uniform(&random) < (shs_wide)0.3) Y[i * RP + l] = (shs_real)NAN;
     }
-    o.iterations = 40, o.coding.sparsity = 3, o.coding.skip_nan = 1, o.seed = 7;
+    o.iterations = 40;
+    o.coding.sparsity = 3;
+    o.coding.skip_nan = 1;
+    o.seed = 7;
     assert_ok(shs_ksvd_ex(NULL, RP, RN, RM, Y, RP, &o, D, RP, NULL, NULL));
     for (j = 0; j < RN; j++) {
         double best = 0;
@@ -428,7 +469,9 @@ static void test_masked_recovery(void **state) {
         found += best > 0.98;
     }
     assert_in_range(found, RN - 3, RN);
-    free(truth), free(D), free(Y);
+    free(truth);
+    free(D);
+    free(Y);
 }
 
 /* What is not defined with missing values is refused. */
@@ -439,7 +482,8 @@ static void test_masked_options(void **state) {
     (void)state;
     for (k = 0; k < 7; k++) {
         shs_ksvd_options o = small_options();
-        o.coding.mask = mask, o.coding.ldm = P;
+        o.coding.mask = mask;
+        o.coding.ldm = P;
         if (k == 0) o.update = SHS_UPDATE_KSVD;
         if (k == 1) o.update = SHS_UPDATE_NSGK;
         if (k == 2) o.update = SHS_UPDATE_MOD;
@@ -462,16 +506,23 @@ static void test_masked_not_finite(void **state) {
     int k;
     (void)state;
     memset(mask, 1, sizeof mask);
-    for (k = 0; k < P; k++) mask[3 * P + k] = 0, Y[3 * P + k] = (shs_real)NAN;
-    mask[5 * P + 2] = 0, Y[5 * P + 2] = (shs_real)INFINITY;
-    o.coding.mask = mask, o.coding.ldm = P, o.start = SHS_START_GIVEN;
+    for (k = 0; k < P; k++) {
+        mask[3 * P + k] = 0;
+        Y[3 * P + k] = (shs_real)NAN;
+    }
+    mask[5 * P + 2] = 0;
+    Y[5 * P + 2] = (shs_real)INFINITY;
+    o.coding.mask = mask;
+    o.coding.ldm = P;
+    o.start = SHS_START_GIVEN;
     assert_ok(shs_dictionary_random(P, N, D, P, 3));
     assert_ok(shs_codes_create(NULL, M, o.coding.sparsity, &codes));
     assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, &codes, NULL));
     assert_unit_norm(P, N, D);
     assert_int_equal(codes.used[3], 0);
     assert_true(codes.used[5] > 0);
-    memcpy(before, D, sizeof D), codes.used[0] = 77;
+    memcpy(before, D, sizeof D);
+    codes.used[0] = 77;
     mask[5 * P + 2] = 1;
     for (k = 0; k < 2; k++) {
         assert_status(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, &codes, NULL), SHS_SIGNALS_NOT_FINITE);
@@ -485,8 +536,11 @@ static void test_masked_not_finite(void **state) {
 static void check_golden_regularised(const char *name, shs_update update, int group, int first, double mu, double decay,
                                      int until) {
     shs_ksvd_options o = SHS_ZERO;
-    o.update = update, o.parallel_atoms = group;
-    o.regularisation = (shs_real)mu, o.regularisation_decay = (shs_real)decay, o.regularised_iterations = until;
+    o.update = update;
+    o.parallel_atoms = group;
+    o.regularisation = (shs_real)mu;
+    o.regularisation_decay = (shs_real)decay;
+    o.regularised_iterations = until;
     check_golden_run(name, first, o);
 }
 
@@ -505,7 +559,9 @@ static void test_golden_regularised(void **state) {
 
 static void check_golden_incoherent(const char *name, shs_update update, int group, int first, double gamma) {
     shs_ksvd_options o = SHS_ZERO;
-    o.update = update, o.parallel_atoms = group, o.incoherence = (shs_real)gamma;
+    o.update = update;
+    o.parallel_atoms = group;
+    o.incoherence = (shs_real)gamma;
     check_golden_run(name, first, o);
 }
 
@@ -543,9 +599,13 @@ static void check_golden_ipr(const char *name, shs_update update, double most) {
     shs_ksvd_options o = SHS_ZERO;
     double coherence[20];
     shs_wide mu;
-    o.update = update, o.coherence = (shs_real)most;
+    o.update = update;
+    o.coherence = (shs_real)most;
     check_golden_run(name, 0, o);
-    o.coding.sparsity = 6, o.start = SHS_START_GIVEN, o.replace = SHS_REPLACE_LEAVE, o.keep = SHS_KEEP_LAST;
+    o.coding.sparsity = 6;
+    o.start = SHS_START_GIVEN;
+    o.replace = SHS_REPLACE_LEAVE;
+    o.keep = SHS_KEEP_LAST;
     start = copy_of(64 * 128, D);
     o.iterations = 1;
     assert_ok(shs_ksvd_ex(&serial, 64, 128, 1024, Y, 64, &o, D, 64, NULL, NULL));
@@ -556,7 +616,9 @@ static void check_golden_ipr(const char *name, shs_update update, double most) {
     read_column("variants/train_coherence.csv", name, coherence);
     assert_ok(shs_dictionary_coherence(NULL, 64, 128, D, 64, &mu));
     assert_close(mu, coherence[19], BY_TYPE(5e-3, 1e-9));
-    free(D), free(Y), free(start);
+    free(D);
+    free(Y);
+    free(start);
 }
 
 static void test_golden_ipr(void **state) {
@@ -600,27 +662,35 @@ static void test_test_set(void **state) {
     l.test = other;
     l.Y = Y;
     l.report.history = history;
-    ctx.threads = 1, ctx.progress_fn = look, ctx.progress_user = &l;
-    o.test = other, o.test_m = 90;
+    ctx.threads = 1;
+    ctx.progress_fn = look;
+    ctx.progress_user = &l;
+    o.test = other;
+    o.test_m = 90;
     assert_ok(shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, &l.report));
     assert_null(l.report.dictionary);
     for (k = 0; k < 5; k++) assert_close(history[k].rmse_test, l.errors[k], BY_TYPE(1e-6, 1e-12));
-    o.replace = SHS_REPLACE_RANDOM, o.prune_uses = M / 8; /* the last dictionary, which is told at the end, is not the best */
+    o.replace = SHS_REPLACE_RANDOM; /* the last dictionary, which is told at the end, is not the best */
+    o.prune_uses = M / 8;
     assert_ok(shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, &l.report));
     assert_true(l.report.best_iteration < l.report.iterations);
     o = small_options();
     ctx.progress_fn = NULL;
-    o.test = Y, o.test_m = M;
+    o.test = Y;
+    o.test_m = M;
     assert_ok(shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, &l.report));
     for (k = 0; k < 5; k++) assert_close(history[k].rmse_test, history[k].rmse_coding, BY_TYPE(1e-6, 1e-12));
     o.test_ld = P - 1;
     assert_status(shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, &l.report), SHS_BAD_LDY);
-    o.test_ld = 0, o.test = NULL;
+    o.test_ld = 0;
+    o.test = NULL;
     assert_status(shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, &l.report), SHS_BAD_SIGNALS);
     o.test_m = 0;
     assert_ok(shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, &l.report));
     assert_true(history[4].rmse_test < 0);
-    free(Y), free(other), free(D);
+    free(Y);
+    free(other);
+    free(D);
 }
 
 /* Test signals are coded with `sparsity` and `tolerance`, not with the limits of each signal. */
@@ -630,7 +700,10 @@ static void test_test_set_beside_limits_each(void **state) {
     shs_real *Y = small_signals(), *other = sparse_signals(P, N, 90, SIGNALS_SEED + 50), *given = new_dictionary(P, N, 3);
     int each, k;
     (void)state;
-    for (k = 0; k < M; k++) tolerances[k] = (shs_real)0.3, limits[k] = 1 + k % 5;
+    for (k = 0; k < M; k++) {
+        tolerances[k] = (shs_real)0.3;
+        limits[k] = 1 + k % 5;
+    }
     for (each = 0; each < 2; each++)
         for (k = 0; k < 4; k++) {
             shs_real *D = copy_of(P * N, given);
@@ -638,19 +711,26 @@ static void test_test_set_beside_limits_each(void **state) {
             shs_ksvd_options o = small_options();
             shs_ksvd_report report = SHS_ZERO;
             shs_omp_options coding = SHS_ZERO;
-            coding.sparsity = k == 0 ? 1 : 0, coding.tolerance = k == 1 ? (shs_real)0.5 : 0;
+            coding.sparsity = k == 0 ? 1 : 0;
+            coding.tolerance = k == 1 ? (shs_real)0.5 : 0;
             if (k == 2) coding.sparsity = 2;
             if (k == 3) coding.sparsity = 7; /* more than any signal may have */
             o.coding = coding;
             if (k == 0) o.coding.sparsity = 0; /* the default, P / 10 */
             if (each) o.coding.tolerance_each = tolerances;
             else o.coding.sparsity_each = limits;
-            o.iterations = 1, o.start = SHS_START_GIVEN, o.test = other, o.test_m = 90, report.history = &record;
+            o.iterations = 1;
+            o.start = SHS_START_GIVEN;
+            o.test = other;
+            o.test_m = 90;
+            report.history = &record;
             assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
             assert_close(record.rmse_test, rmse_of(P, N, given, 90, other, &coding), BY_TYPE(1e-6, 1e-12));
             free(D);
         }
-    free(Y), free(other), free(given);
+    free(Y);
+    free(other);
+    free(given);
 }
 
 /* The unit of the signals, a power of 2, changes no atom. */
@@ -667,14 +747,26 @@ static void check_units(shs_update update, int group, int masked) {
         shs_ksvd_report report = SHS_ZERO;
         const double unit = ldexp(1, units[k]);
         for (i = 0; i < P * M; i++) scaled[i] = Y[i] * (shs_real)unit;
-        o.update = update, o.parallel_atoms = group, o.replace = SHS_REPLACE_LEAVE, o.iterations = 2;
-        if (masked) o.coding.mask = mask, o.coding.ldm = P;
+        o.update = update;
+        o.parallel_atoms = group;
+        o.replace = SHS_REPLACE_LEAVE;
+        o.iterations = 2;
+        if (masked) {
+            o.coding.mask = mask;
+            o.coding.ldm = P;
+        }
         assert_ok(shs_ksvd_ex(&serial, P, N, M, scaled, P, &o, D, P, NULL, &report));
-        if (k == 0) rmse = (double)report.rmse, memcpy(first, D, P * N * sizeof *D);
+        if (k == 0) {
+            rmse = (double)report.rmse;
+            memcpy(first, D, P * N * sizeof *D);
+        }
         assert_memory_equal(D, first, P * N * sizeof *D);
         assert_close((double)report.rmse / unit, rmse, 0);
     }
-    free(Y), free(scaled), free(D), free(first);
+    free(Y);
+    free(scaled);
+    free(D);
+    free(first);
 }
 
 static void test_units(void **state) {
@@ -695,8 +787,13 @@ static void test_incoherent_atom_that_turns(void **state) {
     for (update = SHS_UPDATE_AKSVD; update <= SHS_UPDATE_KSVD; update += SHS_UPDATE_KSVD) {
         shs_ksvd_options o = SHS_ZERO;
         memcpy(D, given, sizeof D);
-        o.update = (shs_update)update, o.coding.sparsity = 2, o.iterations = 1, o.incoherence = 1, o.start = SHS_START_GIVEN;
-        o.replace = SHS_REPLACE_LEAVE, o.keep = SHS_KEEP_LAST;
+        o.update = (shs_update)update;
+        o.coding.sparsity = 2;
+        o.iterations = 1;
+        o.incoherence = 1;
+        o.start = SHS_START_GIVEN;
+        o.replace = SHS_REPLACE_LEAVE;
+        o.keep = SHS_KEEP_LAST;
         assert_ok(shs_ksvd_ex(&serial, 2, 3, 1, Y, 2, &o, D, 2, NULL, NULL));
         assert_unit_norm(2, 3, D);
         assert_true(fabs((double)D[4] - (double)given[4]) > 1e-3);
@@ -739,7 +836,10 @@ static void check_naive_update(shs_update update, int group, int rounds) {
     assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
     assert_all_close(P * N, D, expected, BY_TYPE(1e-4, 1e-10));
     assert_close(record.rmse_update, sqrt(sum2 / (P * M)), BY_TYPE(1e-5, 1e-10));
-    free(Y), free(D), free(expected), free(X);
+    free(Y);
+    free(D);
+    free(expected);
+    free(X);
 }
 
 static void check_naive_updates(shs_update update) {
@@ -769,11 +869,17 @@ static void test_naive_mod(void **state) {
     (void)state;
     shs_ksvd_naive(&how, P, N, expected, M, Y, X, atoms, X + N * M);
     shs_mod_naive(P, N, expected, M, Y, X, X + N * M);
-    o.iterations = 1, o.start = SHS_START_GIVEN, o.replace = SHS_REPLACE_LEAVE, o.keep = SHS_KEEP_LAST;
+    o.iterations = 1;
+    o.start = SHS_START_GIVEN;
+    o.replace = SHS_REPLACE_LEAVE;
+    o.keep = SHS_KEEP_LAST;
     o.update = SHS_UPDATE_MOD;
     assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, NULL));
     assert_all_close(P * N, D, expected, BY_TYPE(1e-4, 1e-10));
-    free(Y), free(D), free(expected), free(X);
+    free(Y);
+    free(D);
+    free(expected);
+    free(X);
 }
 
 /* ---- nonnegative atoms and codes --------------------------------------------------------------------------------- */
@@ -825,14 +931,24 @@ static void check_naive_nonnegative(shs_update update, int group, int rounds) {
             for (j = 0; j < N; j++) e -= (double)expected[P * j + l] * (double)X[i * N + (size_t)j];
             sum2 += e * e;
         }
-    o.nonnegative = 1, o.iterations = 1, o.update = update, o.parallel_atoms = group, o.rounds = rounds;
-    o.start = SHS_START_GIVEN, o.replace = SHS_REPLACE_LEAVE, o.keep = SHS_KEEP_LAST, o.rmse_after_update = 1;
+    o.nonnegative = 1;
+    o.iterations = 1;
+    o.update = update;
+    o.parallel_atoms = group;
+    o.rounds = rounds;
+    o.start = SHS_START_GIVEN;
+    o.replace = SHS_REPLACE_LEAVE;
+    o.keep = SHS_KEEP_LAST;
+    o.rmse_after_update = 1;
     report.history = &record;
     assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
     assert_nonnegative(P * N, D);
     assert_all_close(P * N, D, expected, BY_TYPE(1e-3, 1e-9));
     assert_close(record.rmse_update, sqrt(sum2 / (P * M)), BY_TYPE(1e-5, 1e-10));
-    free(Y), free(D), free(expected), free(X);
+    free(Y);
+    free(D);
+    free(expected);
+    free(X);
 }
 
 static void test_naive_nonnegative(void **state) {
@@ -853,18 +969,27 @@ static void test_nonnegative_rounds(void **state) {
     int sign, exact, start, k, round;
     size_t i;
     (void)state;
-    signals[0] = nonnegative_signals(), signals[1] = small_signals();
+    signals[0] = nonnegative_signals();
+    signals[1] = small_signals();
     assert_ok(shs_codes_create(NULL, M, 3, &codes));
     for (sign = 0; sign < 2; sign++)
         for (exact = 0; exact < 2; exact++)
             for (start = SHS_START_SIGNALS; start <= SHS_START_DCT; start++) {
                 shs_ksvd_options o = small_options();
                 shs_ksvd_report report = SHS_ZERO;
-                o.nonnegative = 1, o.update = exact ? SHS_UPDATE_KSVD : SHS_UPDATE_AKSVD, o.start = (shs_start)start;
-                o.patch_width = 4, o.patch_height = 3;
-                o.iterations = ITERATIONS, o.rounds = ROUNDS, o.rmse_after_rounds = 1, o.keep = SHS_KEEP_LAST;
+                o.nonnegative = 1;
+                o.update = exact ? SHS_UPDATE_KSVD : SHS_UPDATE_AKSVD;
+                o.start = (shs_start)start;
+                o.patch_width = 4;
+                o.patch_height = 3;
+                o.iterations = ITERATIONS;
+                o.rounds = ROUNDS;
+                o.rmse_after_rounds = 1;
+                o.keep = SHS_KEEP_LAST;
                 o.replace = start == SHS_START_RANDOM ? SHS_REPLACE_RANDOM : SHS_REPLACE_WORST;
-                report.history = history, report.round_history = errors, report.round_stride = ROUNDS;
+                report.history = history;
+                report.round_history = errors;
+                report.round_stride = ROUNDS;
                 assert_ok(shs_ksvd_ex(&serial, P, N, M, signals[sign], P, &o, D, P, &codes, &report));
                 for (k = 0; k < ITERATIONS; k++)
                     for (round = 0; round < ROUNDS; round++) {
@@ -877,7 +1002,8 @@ static void test_nonnegative_rounds(void **state) {
                 for (i = 0; i < M; i++) assert_nonnegative((size_t)codes.used[i], codes.coefs + 3 * i);
             }
     shs_codes_free(NULL, &codes);
-    free(signals[0]), free(signals[1]);
+    free(signals[0]);
+    free(signals[1]);
 }
 
 /* Signals made of few nonnegative atoms are learnt from again, and no atom is left of what is below 0. */
@@ -898,7 +1024,11 @@ static void test_nonnegative_atoms_are_found(void **state) {
             shs_real x = (shs_real)shs_random_uniform(&r);
             for (l = 0; l < Q; l++) Y[l + i * Q] += x * truth[l + atom * Q];
         }
-    o.nonnegative = 1, o.coding.sparsity = 3, o.iterations = 60, o.rounds = 3, o.seed = 4;
+    o.nonnegative = 1;
+    o.coding.sparsity = 3;
+    o.iterations = 60;
+    o.rounds = 3;
+    o.seed = 4;
     assert_ok(shs_ksvd_ex(&serial, Q, K, COUNT, Y, Q, &o, D, Q, NULL, NULL));
     assert_nonnegative(Q * K, D);
     for (i = 0; i < K; i++) {
@@ -938,7 +1068,10 @@ static void test_nonnegative_of_nothing(void **state) {
     size_t i;
     double sum2 = 0;
     (void)state;
-    for (i = 0; i < P * M; i++) Y[i] = -Y[i], sum2 += (double)Y[i] * (double)Y[i];
+    for (i = 0; i < P * M; i++) {
+        Y[i] = -Y[i];
+        sum2 += (double)Y[i] * (double)Y[i];
+    }
     o.nonnegative = 1;
     assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
     assert_nonnegative(P * N, D);
@@ -962,13 +1095,18 @@ static void test_nonnegative_of_tiny_atoms(void **state) {
         shs_ksvd_report report = SHS_ZERO;
         for (i = 0; i < P * N; i++) D[i] = (shs_real)BY_TYPE(1e-38, 1e-300) * (shs_real)(1 + i % 3);
         report.history = history;
-        o.nonnegative = 1, o.start = SHS_START_GIVEN, o.first_iteration = 1, o.iterations = 2, o.update = (shs_update)update;
+        o.nonnegative = 1;
+        o.start = SHS_START_GIVEN;
+        o.first_iteration = 1;
+        o.iterations = 2;
+        o.update = (shs_update)update;
         o.rmse_after_update = 1;
         assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
         assert_true(isfinite(report.rmse) && isfinite(report.mean_atoms));
         for (i = 0; i < 2; i++) assert_true(isfinite(history[i].rmse_coding) && isfinite(history[i].rmse_update));
     }
-    free(Y), free(D);
+    free(Y);
+    free(D);
 }
 
 /* With fewer signals than atoms, the codes of atoms depend on each other. All atoms keep unit norm, and an unused atom does
@@ -982,14 +1120,18 @@ static void test_mod_of_few_signals(void **state) {
         size_t usage[N];
         shs_ksvd_options o = small_options();
         shs_ksvd_report report = SHS_ZERO;
-        o.iterations = 1, o.start = SHS_START_GIVEN, o.replace = SHS_REPLACE_LEAVE, o.keep = SHS_KEEP_LAST;
+        o.iterations = 1;
+        o.start = SHS_START_GIVEN;
+        o.replace = SHS_REPLACE_LEAVE;
+        o.keep = SHS_KEEP_LAST;
         o.update = SHS_UPDATE_MOD;
         report.usage_history = usage;
         assert_ok(shs_ksvd_ex(&serial, P, N, (size_t)m, Y, P, &o, D, P, NULL, &report));
         assert_unit_norm(P, N, D);
         for (j = 0; j < N; j++)
             if (!usage[j]) assert_all_close(P, D + P * j, start + P * j, BY_TYPE(1e-6, 1e-14));
-        free(D), free(start);
+        free(D);
+        free(start);
     }
     free(Y);
 }
@@ -1005,7 +1147,9 @@ static void test_group_larger_than_dictionary(void **state) {
     o.parallel_atoms = INT_MAX;
     assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, b, P, NULL, NULL));
     assert_memory_equal(a, b, P * N * sizeof *a);
-    free(Y), free(a), free(b);
+    free(Y);
+    free(a);
+    free(b);
 }
 
 /* ---- schedules and resume ---------------------------------------------------------------------------------------- */
@@ -1028,8 +1172,10 @@ static void test_schedules(void **state) {
     o.start = SHS_START_GIVEN;
     o.parallel_atoms = 8;
     o.rounds = 5; /* overridden from iteration 0 on */
-    o.parallel_atoms_schedule = atoms, o.parallel_atoms_steps = 2;
-    o.rounds_schedule = rounds, o.rounds_steps = 3;
+    o.parallel_atoms_schedule = atoms;
+    o.parallel_atoms_steps = 2;
+    o.rounds_schedule = rounds;
+    o.rounds_steps = 3;
     go_on(a, Y, o, 0, 6);
     o.parallel_atoms_schedule = o.rounds_schedule = NULL;
     o.parallel_atoms_steps = o.rounds_steps = 0;
@@ -1039,7 +1185,9 @@ static void test_schedules(void **state) {
         go_on(b, Y, o, k, 1);
     }
     assert_memory_equal(a, b, P * N * sizeof *a);
-    free(Y), free(a), free(b);
+    free(Y);
+    free(a);
+    free(b);
 }
 
 static void test_resume(void **state) {
@@ -1060,7 +1208,8 @@ static void test_resume(void **state) {
                 go_on(b, Y, o, 0, 5);
                 go_on(b, Y, o, 5, 5);
                 assert_memory_equal(a, b, P * N * sizeof *a);
-                free(a), free(b);
+                free(a);
+                free(b);
             }
     free(Y);
 }
@@ -1081,7 +1230,9 @@ static void test_learns(void **state) {
     assert_ok(shs_ksvd_ex(NULL, 16, 24, 1500, Y, 16, &o, E, 16, NULL, &report));
     assert_memory_equal(D, E, 16 * 24 * sizeof *D); /* the plain call is the default one */
     assert_int_equal(report.iterations, 30);
-    free(Y), free(D), free(E);
+    free(Y);
+    free(D);
+    free(E);
 }
 
 /* Every rule has a name, and what is none has none. */
@@ -1134,7 +1285,9 @@ static void test_defaults_are_what_zero_becomes(void **state) {
                 assert_ok(shs_ksvd_ex(&serial, p, n, (size_t)m, Y, p, &zero, a, p, NULL, NULL));
                 assert_ok(shs_ksvd_ex(&serial, p, n, (size_t)m, Y, p, &o, b, p, NULL, NULL));
                 assert_memory_equal(a, b, (size_t)p * (size_t)n * sizeof *a);
-                free(Y), free(a), free(b);
+                free(Y);
+                free(a);
+                free(b);
             }
 }
 
@@ -1150,8 +1303,10 @@ static void test_outputs_change_nothing(void **state) {
         shs_real *Y = new_normal((size_t)p * m, (uint64_t)trial), *D[5];
         shs_ksvd_options o = SHS_ZERO;
         shs_ksvd_report reports[5];
-        o.iterations = 1 + (int)shs_random_below(&r, 4), o.seed = (uint64_t)trial;
-        o.parallel_atoms = 1 + (int)shs_random_below(&r, (uint64_t)n), o.rounds = 1 + trial % 2;
+        o.iterations = 1 + (int)shs_random_below(&r, 4);
+        o.seed = (uint64_t)trial;
+        o.parallel_atoms = 1 + (int)shs_random_below(&r, (uint64_t)n);
+        o.rounds = 1 + trial % 2;
         if (trial % 3) o.coding.sparsity = 1 + (int)shs_random_below(&r, 6);
         if (trial % 3 != 1) o.coding.tolerance = (shs_real)(0.3 * sqrt((double)p));
         if (o.coding.sparsity > most) o.coding.sparsity = most;
@@ -1168,7 +1323,8 @@ static void test_outputs_change_nothing(void **state) {
             assert_ok(shs_codes_create(NULL, m, stride, &codes));
             D[how] = new_normal((size_t)ldd * (size_t)n, 1);
             memset(reports + how, 0, sizeof *reports);
-            reports[how].history = how ? history : NULL, reports[how].usage_history = how == 2 ? usage : NULL;
+            reports[how].history = how ? history : NULL;
+            reports[how].usage_history = how == 2 ? usage : NULL;
             o.rmse_after_update = how == 4;
             assert_ok(
                 shs_ksvd_ex(&serial, p, n, m, Y, p, &o, D[how], ldd, how ? &codes : NULL, how == 3 ? NULL : reports + how));
@@ -1204,10 +1360,14 @@ static void test_round_history(void **state) {
         shs_ksvd_options o = small_options();
         shs_ksvd_report report = SHS_ZERO, none = SHS_ZERO;
         shs_wide first;
-        o.iterations = ITERATIONS, o.rounds_schedule = schedule, o.rounds_steps = 3, o.parallel_atoms = group;
+        o.iterations = ITERATIONS;
+        o.rounds_schedule = schedule;
+        o.rounds_steps = 3;
+        o.parallel_atoms = group;
         assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, plain, P, NULL, &none));
         o.rmse_after_rounds = 1;
-        report.history = h, report.round_history = errors;
+        report.history = h;
+        report.round_history = errors;
         assert_status(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report), SHS_BAD_OUTPUT);
         report.round_stride = ROUNDS;
         assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
@@ -1221,7 +1381,11 @@ static void test_round_history(void **state) {
             else assert_true(h[k].rmse_update > 0); /* the fifth round's */
         }
         first = errors[0]; /* of one round; without the option all are marked */
-        o.rounds_schedule = NULL, o.rounds_steps = 0, o.rounds = 1, o.iterations = 1, o.rmse_after_rounds = 0;
+        o.rounds_schedule = NULL;
+        o.rounds_steps = 0;
+        o.rounds = 1;
+        o.iterations = 1;
+        o.rmse_after_rounds = 0;
         o.rmse_after_update = 1;
         assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
         assert_close(h[0].rmse_update, first, 0);
@@ -1254,7 +1418,10 @@ static void test_history(void **state) {
         for (k = 0; k < 8; k++) {
             size_t uses = 0;
             int used = 0;
-            for (j = 0; j < N; j++) uses += usage[N * k + j], used += usage[N * k + j] > 0;
+            for (j = 0; j < N; j++) {
+                uses += usage[N * k + j];
+                used += usage[N * k + j] > 0;
+            }
             assert_close(h[k].mean_atoms, (double)uses / M, 1e-6);
             assert_int_equal(h[k].atoms_used, used);
             assert_true(h[k].replaced >= 0 && h[k].pruned >= 0);
@@ -1275,7 +1442,10 @@ static void test_history(void **state) {
         assert_all_close(M * 3, codes.coefs, again.coefs, BY_TYPE(1e-5, 1e-12));
     }
     shs_codes_free(NULL, &codes), shs_codes_free(NULL, &again);
-    free(Y), free(D), free(h), free(usage);
+    free(Y);
+    free(D);
+    free(h);
+    free(usage);
 }
 
 /* Fully parallel updates with many rounds make things worse at times: the best dictionary is kept, whichever it was. */
@@ -1289,7 +1459,11 @@ static void test_keeps_the_best(void **state) {
         shs_ksvd_options o = small_options();
         shs_ksvd_report best = SHS_ZERO, last = SHS_ZERO;
         int k;
-        o.iterations = 30, o.parallel_atoms = N, o.rounds = 6, o.seed = seed, best.history = h;
+        o.iterations = 30;
+        o.parallel_atoms = N;
+        o.rounds = 6;
+        o.seed = seed;
+        best.history = h;
         assert_ok(shs_ksvd_ex(&serial, P, N, 100, Y, P, &o, D, P, NULL, &best));
         assert_close(best.rmse, rmse_of(P, N, D, 100, Y, &o.coding), BY_TYPE(1e-6, 1e-12));
         for (k = 0; k < 30; k++) assert_true(best.rmse <= h[k].rmse_coding);
@@ -1299,7 +1473,9 @@ static void test_keeps_the_best(void **state) {
         before_last += best.best_iteration < 30;
     }
     assert_true(before_last > 0);
-    free(Y), free(D), free(h);
+    free(Y);
+    free(D);
+    free(h);
 }
 
 static void test_tolerance_training(void **state) {
@@ -1324,7 +1500,9 @@ static void test_tolerance_training(void **state) {
     assert_int_equal(coded.not_reached, 0);
     assert_memory_equal(codes.used, again.used, M * sizeof *codes.used);
     shs_codes_free(NULL, &codes), shs_codes_free(NULL, &again);
-    free(Y), free(D), free(h);
+    free(Y);
+    free(D);
+    free(h);
 }
 
 static void test_early_stop(void **state) {
@@ -1345,7 +1523,8 @@ static void test_early_stop(void **state) {
     o.stop_patience = 0;
     assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
     assert_int_equal(report.iterations, 40);
-    free(Y), free(D);
+    free(Y);
+    free(D);
 }
 
 /* ---- starts ------------------------------------------------------------------------------------------------------ */
@@ -1356,7 +1535,10 @@ typedef struct watch {
 
 static int watch_progress(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
     watch *w = (watch *)user;
-    (void)phase, (void)step, (void)steps, (void)error;
+    (void)phase;
+    (void)step;
+    (void)steps;
+    (void)error;
     return w->calls++ == w->cancel_at;
 }
 
@@ -1364,7 +1546,9 @@ static int watch_progress(void *user, const char *phase, size_t step, size_t ste
 static void get_start(int p, int n, shs_real *D, size_t m, const shs_real *Y, const shs_ksvd_options *o) {
     shs_context ctx = SHS_ZERO;
     watch w = {0, 0};
-    ctx.progress_fn = watch_progress, ctx.progress_user = &w, ctx.threads = 1;
+    ctx.progress_fn = watch_progress;
+    ctx.progress_user = &w;
+    ctx.threads = 1;
     assert_status(shs_ksvd_ex(&ctx, p, n, m, Y, p, o, D, p, NULL, NULL), SHS_CANCELLED);
     assert_unit_norm(p, n, D);
 }
@@ -1399,7 +1583,10 @@ static void test_start_from_signals(void **state) {
     o.seed++;
     get_start(P, N, E, M, Y, &o);
     assert_memory_not_equal(D, E, P * N * sizeof *D);
-    free(Y), free(D), free(E), free(taken);
+    free(Y);
+    free(D);
+    free(E);
+    free(taken);
 }
 
 /* Nine distinct directions among zeros, copies and negatives: all nine are atoms, the rest are random. */
@@ -1423,7 +1610,9 @@ static void test_start_from_few_signals(void **state) {
         taken[at] = 1;
     }
     assert_int_equal(strangers, N - 9);
-    free(Y), free(distinct), free(D);
+    free(Y);
+    free(distinct);
+    free(D);
 }
 
 static void test_start_random(void **state) {
@@ -1441,7 +1630,9 @@ static void test_start_random(void **state) {
     o.seed++;
     get_start(P, N, E, M, Y, &o);
     assert_memory_not_equal(D, E, P * N * sizeof *D);
-    free(Y), free(D), free(E);
+    free(Y);
+    free(D);
+    free(E);
 }
 
 static void test_start_dct(void **state) {
@@ -1450,7 +1641,9 @@ static void test_start_dct(void **state) {
     shs_ksvd_options o = small_options();
     (void)state;
     o.start = SHS_START_DCT;
-    o.patch_width = 4, o.patch_height = 2, o.patch_channels = 3;
+    o.patch_width = 4;
+    o.patch_height = 2;
+    o.patch_channels = 3;
     get_start(24, 50, D, 100, Y, &o);
     assert_ok(shs_dictionary_dct(4, 2, 3, 50, E, 24));
     assert_all_close(24 * 50, D, E, BY_TYPE(1e-6, 1e-14));
@@ -1458,7 +1651,9 @@ static void test_start_dct(void **state) {
     get_start(16, 50, D, 100, Y, &o); /* 16 is a square */
     assert_ok(shs_dictionary_dct(4, 4, 1, 50, E, 16));
     assert_all_close(16 * 50, D, E, BY_TYPE(1e-6, 1e-14));
-    free(Y), free(D), free(E);
+    free(Y);
+    free(D);
+    free(E);
 }
 
 static void test_start_given(void **state) {
@@ -1473,7 +1668,9 @@ static void test_start_given(void **state) {
     o.first_iteration = 3;
     get_start(P, N, D, M, Y, &o); /* on resuming, atoms stay as they are to the last bit */
     assert_memory_equal(D, E, P * N * sizeof *D);
-    free(Y), free(D), free(E);
+    free(Y);
+    free(D);
+    free(E);
 }
 
 static void test_dictionary_random(void **state) {
@@ -1495,14 +1692,18 @@ static void test_dictionary_random(void **state) {
     assert_status(shs_dictionary_random(7, 0, E, 9, 5), SHS_BAD_N);
     assert_status(shs_dictionary_random(7, 30, NULL, 9, 5), SHS_BAD_DICTIONARY);
     assert_status(shs_dictionary_random(7, 30, E, 6, 5), SHS_BAD_LDD);
-    free(D), free(E);
+    free(D);
+    free(E);
 }
 
 /* Cosine k of `count` on 8 points: cos(pi i k / count), the mean removed for k > 0. */
 static void naive_cosine(int count, int k, double *values) {
     double mean = 0;
     int i;
-    for (i = 0; i < 8; i++) values[i] = cos(3.14159265358979323846 * i * k / count), mean += values[i] / 8;
+    for (i = 0; i < 8; i++) {
+        values[i] = cos(3.14159265358979323846 * i * k / count);
+        mean += values[i] / 8;
+    }
     for (i = 0; i < 8 && k > 0; i++) values[i] -= mean;
 }
 
@@ -1525,7 +1726,8 @@ static void check_dct(int count) {
             for (j = 0; j < n; j++) found += fabs(inner(64, product, D + 64 * j)) > 1 - BY_TYPE(1e-6, 1e-13);
             assert_int_equal(found, 1);
         }
-    free(D), free(product);
+    free(D);
+    free(product);
 }
 
 static void test_dictionary_dct(void **state) {
@@ -1556,7 +1758,8 @@ static void test_dictionary_dct(void **state) {
     assert_int_not_equal(shs_dictionary_dct(0, 8, 1, 256, D, 64), SHS_OK);
     assert_int_not_equal(shs_dictionary_dct(8, -8, 1, 256, D, 64), SHS_OK);
     assert_int_not_equal(shs_dictionary_dct(8, 8, -1, 256, D, 64), SHS_OK);
-    free(D), free(all);
+    free(D);
+    free(all);
 }
 
 static void test_coherence(void **state) {
@@ -1592,7 +1795,8 @@ static void test_coherence(void **state) {
     D[P + 3] = (shs_real)NAN;
     assert_status(shs_dictionary_coherence(NULL, P, 9, D, P, &mu), SHS_DICTIONARY_NOT_FINITE);
     assert_close(mu, -1, 0);
-    free(D), free(scaled);
+    free(D);
+    free(scaled);
 }
 
 /* ---- replacement ------------------------------------------------------------------------------------------------- */
@@ -1608,9 +1812,14 @@ typedef struct one_step {
 /* With a dictionary that the test may still change. */
 static void one_step_begin(one_step *t, uint64_t seed) {
     memset(t, 0, sizeof *t);
-    t->Y = small_signals(), t->before = new_dictionary(P, N, seed), t->D = copy_of(P * N, t->before);
+    t->Y = small_signals();
+    t->before = new_dictionary(P, N, seed);
+    t->D = copy_of(P * N, t->before);
     t->o = small_options();
-    t->o.iterations = 1, t->o.start = SHS_START_GIVEN, t->o.keep = SHS_KEEP_LAST, t->report.history = &t->record;
+    t->o.iterations = 1;
+    t->o.start = SHS_START_GIVEN;
+    t->o.keep = SHS_KEEP_LAST;
+    t->report.history = &t->record;
 }
 
 static void one_step_take(one_step *t) {
@@ -1629,7 +1838,8 @@ static void one_step_with_unused(one_step *t) {
     for (j = 0; j < N; j++) t->before[P * j + P - 1] = t->before[P * j + P - 2] = 0;
     for (j = N - 3; j < N; j++) {
         memset(t->before + P * j, 0, P * sizeof *t->before);
-        t->before[P * j + P - 1] = (shs_real)(j - N + 3), t->before[P * j + P - 2] = 1;
+        t->before[P * j + P - 1] = (shs_real)(j - N + 3);
+        t->before[P * j + P - 2] = 1;
     }
     normalise(P, N, t->before);
 }
@@ -1648,7 +1858,8 @@ static void test_replace_worst(void **state) {
         assert_ok(shs_codes_create(NULL, M, 3, &codes));
         assert_ok(shs_omp_ex(&serial, P, N, t.before, P, M, t.Y, P, &t.o.coding, &codes, errors2, NULL));
         t.o.parallel_atoms = group;
-        t.o.prune_coherence = 1, t.o.prune_uses = -1;
+        t.o.prune_coherence = 1;
+        t.o.prune_uses = -1;
         one_step_take(&t);
         assert_int_equal(t.record.replaced, 3);
         assert_int_equal(t.record.pruned, 0);
@@ -1665,7 +1876,8 @@ static void test_replace_worst(void **state) {
         shs_codes_free(NULL, &codes);
         one_step_end(&t);
     }
-    free(taken), free(errors2);
+    free(taken);
+    free(errors2);
 }
 
 static void test_replace_leave(void **state) {
@@ -1687,7 +1899,8 @@ static void test_replace_random(void **state) {
     (void)state;
     one_step_with_unused(&t);
     t.o.replace = SHS_REPLACE_RANDOM;
-    t.o.prune_coherence = 1, t.o.prune_uses = -1;
+    t.o.prune_coherence = 1;
+    t.o.prune_uses = -1;
     one_step_take(&t);
     assert_int_equal(t.record.replaced, 3);
     assert_unit_norm(P, N, t.D);
@@ -1779,7 +1992,9 @@ static void test_cancel(void **state) {
     int keep, with_codes, cancel_at;
     size_t i;
     (void)state;
-    ctx.progress_fn = watch_progress, ctx.progress_user = &w, ctx.threads = 1;
+    ctx.progress_fn = watch_progress;
+    ctx.progress_user = &w;
+    ctx.threads = 1;
     assert_ok(shs_codes_create(NULL, M, 3, &codes));
     for (keep = SHS_KEEP_BEST; keep <= SHS_KEEP_LAST; keep++)
         for (with_codes = 0; with_codes < 2; with_codes++) {
@@ -1790,7 +2005,8 @@ static void test_cancel(void **state) {
                 double rmse;
                 for (i = 0; i < P * N; i++) D[i] = (shs_real)NAN; /* not read by this start */
                 for (i = 0; i < M; i++) codes.used[i] = 3;
-                w.calls = 0, w.cancel_at = cancel_at;
+                w.calls = 0;
+                w.cancel_at = cancel_at;
                 o.keep = (shs_keep)keep;
                 report.iterations = report.best_iteration = 0x5a5a5a5a;
                 status = shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, with_codes ? &codes : NULL, &report);
@@ -1808,7 +2024,8 @@ static void test_cancel(void **state) {
             assert_true(cancel_at >= o.iterations); /* it asks at least once an iteration */
         }
     shs_codes_free(NULL, &codes);
-    free(Y), free(D);
+    free(Y);
+    free(D);
 }
 
 /* ---- threads ----------------------------------------------------------------------------------------------------- */
@@ -1853,7 +2070,9 @@ static void test_threads(void **state) {
                     assert_memory_equal(&report.rmse, &first.rmse, sizeof report.rmse);
                 }
         }
-    free(Y), free(D), free(expected);
+    free(Y);
+    free(D);
+    free(expected);
 }
 
 /* A parallel region waits for its slowest thread, so learning has few regions: coding with residuals, the Gram matrix, and
@@ -1872,16 +2091,21 @@ static void test_few_parallel_regions(void **state) {
         shs_context ctx = SHS_ZERO;
         int few = 0, many = 0;
         test_worth_sharing = WORTH_SHARING;
-        o.coding.sparsity = 5, o.parallel_atoms = groups[k];
-        ctx.threads = 3, ctx.parallel_fn = count_regions;
-        ctx.parallel_user = &few, o.iterations = 1;
+        o.coding.sparsity = 5;
+        o.parallel_atoms = groups[k];
+        ctx.threads = 3;
+        ctx.parallel_fn = count_regions;
+        ctx.parallel_user = &few;
+        o.iterations = 1;
         assert_ok(shs_ksvd_ex(&ctx, PIXELS, ATOMS, m, Y, PIXELS, &o, D, PIXELS, NULL, NULL));
-        ctx.parallel_user = &many, o.iterations = 1 + MORE;
+        ctx.parallel_user = &many;
+        o.iterations = 1 + MORE;
         assert_ok(shs_ksvd_ex(&ctx, PIXELS, ATOMS, m, Y, PIXELS, &o, D, PIXELS, NULL, NULL));
         test_worth_sharing = 0;
         assert_in_range(many - few, MORE * least[k], MORE * most[k]);
     }
-    free(Y), free(D);
+    free(Y);
+    free(D);
 }
 
 /* What takes less time than waking threads does not wake them. */
@@ -1891,8 +2115,12 @@ static void test_small_work_is_not_shared(void **state) {
     shs_context ctx = SHS_ZERO;
     int regions = 0;
     (void)state;
-    o.iterations = 2, o.coding.sparsity = 2, o.parallel_atoms = 12;
-    ctx.threads = 3, ctx.parallel_fn = count_regions, ctx.parallel_user = &regions;
+    o.iterations = 2;
+    o.coding.sparsity = 2;
+    o.parallel_atoms = 12;
+    ctx.threads = 3;
+    ctx.parallel_fn = count_regions;
+    ctx.parallel_user = &regions;
     test_worth_sharing = WORTH_SHARING;
     assert_ok(shs_ksvd_ex(&ctx, 16, 24, 60, Y, 16, &o, D, 16, NULL, NULL));
     test_worth_sharing = 0;
@@ -2009,11 +2237,18 @@ static void ranks_setup(int ranks, rank_job *jobs, rank_team *t, const shs_ksvd_
     for (r = 0; r < ranks; r++) {
         rank_job *job = jobs + r;
         memset(job, 0, sizeof *job);
-        job->me.t = t, job->me.rank = r;
-        job->ctx.reduce_fn = team_reduce, job->ctx.reduce_user = &job->me;
-        job->ctx.rank = r, job->ctx.ranks = ranks, job->ctx.threads = 1;
-        job->ctx.alloc_fn = limited_alloc, job->ctx.free_fn = limited_free, job->ctx.alloc_user = job;
-        job->ctx.progress_fn = watch_progress, job->ctx.progress_user = &job->w;
+        job->me.t = t;
+        job->me.rank = r;
+        job->ctx.reduce_fn = team_reduce;
+        job->ctx.reduce_user = &job->me;
+        job->ctx.rank = r;
+        job->ctx.ranks = ranks;
+        job->ctx.threads = 1;
+        job->ctx.alloc_fn = limited_alloc;
+        job->ctx.free_fn = limited_free;
+        job->ctx.alloc_user = job;
+        job->ctx.progress_fn = watch_progress;
+        job->ctx.progress_user = &job->w;
         job->allocations_left = job->w.cancel_at = -1;
         job->o = *o;
         job->D = copy_of(P * N, D0);
@@ -2068,15 +2303,19 @@ static void check_ranks(const shs_ksvd_options *o, int ranks) {
         assert_close(jobs[r].report.mean_atoms, report.mean_atoms, BY_TYPE(1e-5, 1e-10));
         assert_int_equal(jobs[r].report.iterations, report.iterations);
         assert_int_equal(jobs[r].report.best_iteration, report.best_iteration);
-        for (i = 0; i < jobs[r].m; i++, at++) {
+        for (i = 0; i < jobs[r].m; i++) {
             assert_int_equal(jobs[r].codes.used[i], codes.used[at]);
             for (k = 0; k < codes.used[at]; k++)
                 assert_int_equal(jobs[r].codes.atoms[3 * i + (size_t)k], codes.atoms[3 * at + (size_t)k]);
+            at++;
         }
     }
     ranks_free(ranks, jobs, &t);
     shs_codes_free(NULL, &codes);
-    free(jobs), free(Y), free(D0), free(D);
+    free(jobs);
+    free(Y);
+    free(D0);
+    free(D);
 }
 
 static void test_ranks(void **state) {
@@ -2110,11 +2349,18 @@ static shs_ksvd_options variant(int which) {
     o.rmse_after_update = 1;
     if (which < 2 * SHS_UPDATE_COUNT) {
         o.update = (shs_update)(which / 2);
-        if (which % 2) o.regularisation = (shs_real)0.1, o.regularisation_decay = (shs_real)0.5, o.regularised_iterations = 2;
-    } else if (which < 2 * SHS_UPDATE_COUNT + 5)
-        o.update = (shs_update)(which - 2 * SHS_UPDATE_COUNT), o.incoherence = (shs_real)0.01;
-    else if (which >= NONNEGATIVE) o.nonnegative = 1, o.update = (shs_update)(which - NONNEGATIVE);
-    else o.coherence = which % 2 ? (shs_real)0.6 : (shs_real)0.4;
+        if (which % 2) {
+            o.regularisation = (shs_real)0.1;
+            o.regularisation_decay = (shs_real)0.5;
+            o.regularised_iterations = 2;
+        }
+    } else if (which < 2 * SHS_UPDATE_COUNT + 5) {
+        o.update = (shs_update)(which - 2 * SHS_UPDATE_COUNT);
+        o.incoherence = (shs_real)0.01;
+    } else if (which >= NONNEGATIVE) {
+        o.nonnegative = 1;
+        o.update = (shs_update)(which - NONNEGATIVE);
+    } else o.coherence = which % 2 ? (shs_real)0.6 : (shs_real)0.4;
     if (o.update == SHS_UPDATE_MOD) o.incoherence = 0;
     return o;
 }
@@ -2135,7 +2381,8 @@ static void test_masked_over_ranks(void **state) {
     shs_ksvd_options o = small_options();
     int ranks;
     (void)state;
-    o.coding.skip_nan = 1, o.iterations = 3;
+    o.coding.skip_nan = 1;
+    o.iterations = 3;
     for (ranks = 1; ranks <= MOST_RANKS; ranks++) check_ranks(&o, ranks);
 }
 
@@ -2179,8 +2426,13 @@ static void test_exact_is_a_fixed_point(void **state) {
     shs_ksvd_report report = SHS_ZERO;
     (void)state;
     other = copy_of(P, D);
-    o.coding.sparsity = 1, o.iterations = 1, o.start = SHS_START_GIVEN, o.replace = SHS_REPLACE_LEAVE, o.keep = SHS_KEEP_LAST;
-    o.rmse_after_update = 1, o.update = SHS_UPDATE_KSVD;
+    o.coding.sparsity = 1;
+    o.iterations = 1;
+    o.start = SHS_START_GIVEN;
+    o.replace = SHS_REPLACE_LEAVE;
+    o.keep = SHS_KEEP_LAST;
+    o.rmse_after_update = 1;
+    o.update = SHS_UPDATE_KSVD;
     report.history = record;
     assert_ok(shs_ksvd_ex(&serial, P, 1, M, Y, P, &o, D, P, NULL, &report));
     again = copy_of(P, D);
@@ -2190,7 +2442,10 @@ static void test_exact_is_a_fixed_point(void **state) {
     report.history = record + 1;
     assert_ok(shs_ksvd_ex(&serial, P, 1, M, Y, P, &o, other, P, NULL, &report));
     assert_true(record[0].rmse_update < record[1].rmse_update);
-    free(Y), free(D), free(again), free(other);
+    free(Y);
+    free(D);
+    free(again);
+    free(other);
 }
 
 /* Rank `bad` fails as `spoil` arranges. All other ranks must learn of the failure and return. */
@@ -2200,7 +2455,9 @@ static void check_failing_rank(int ranks, int bad, int allocations, int cancel_a
     shs_ksvd_options o = small_options();
     rank_team t;
     int r;
-    o.iterations = 2, o.start = SHS_START_GIVEN, o.parallel_atoms = 6;
+    o.iterations = 2;
+    o.start = SHS_START_GIVEN;
+    o.parallel_atoms = 6;
     ranks_setup(ranks, jobs, &t, &o, Y, D0);
     jobs[bad].allocations_left = allocations;
     jobs[bad].w.cancel_at = cancel_at;
@@ -2221,7 +2478,9 @@ static void check_failing_rank(int ranks, int bad, int allocations, int cancel_a
         } else assert_memory_equal(jobs[r].D, D0, P * N * sizeof *D0);
     }
     ranks_free(ranks, jobs, &t);
-    free(jobs), free(Y), free(D0);
+    free(jobs);
+    free(Y);
+    free(D0);
 }
 
 static void test_failing_ranks(void **state) {
@@ -2229,9 +2488,11 @@ static void test_failing_ranks(void **state) {
     (void)state;
     for (ranks = 2; ranks <= MOST_RANKS; ranks++)
         for (bad = 0; bad < ranks; bad++) {
-            for (k = 0, succeeded = 0; !succeeded; k++) check_failing_rank(ranks, bad, k, -1, 0, &succeeded);
+            succeeded = 0;
+            for (k = 0; !succeeded; k++) check_failing_rank(ranks, bad, k, -1, 0, &succeeded);
             assert_true(k > 1); /* the first round cannot have gone well */
-            for (k = 0, succeeded = 0; !succeeded; k++) check_failing_rank(ranks, bad, -1, k, 0, &succeeded);
+            succeeded = 0;
+            for (k = 0; !succeeded; k++) check_failing_rank(ranks, bad, -1, k, 0, &succeeded);
             assert_true(k > 2);
             check_failing_rank(ranks, bad, -1, -1, 1, &succeeded);
             assert_false(succeeded);
@@ -2240,7 +2501,9 @@ static void test_failing_ranks(void **state) {
 
 /* A reduction that breaks down at its k-th call. */
 static int broken_reduce(void *user, shs_wide *values, size_t count, shs_reduce_op op) {
-    (void)values, (void)count, (void)op;
+    (void)values;
+    (void)count;
+    (void)op;
     return --*(int *)user < 0;
 }
 
@@ -2250,8 +2513,11 @@ static void test_broken_reduction(void **state) {
     shs_context ctx = SHS_ZERO;
     int k, left;
     (void)state;
-    o.iterations = 2, o.start = SHS_START_GIVEN;
-    ctx.reduce_fn = broken_reduce, ctx.reduce_user = &left, ctx.ranks = ctx.threads = 1;
+    o.iterations = 2;
+    o.start = SHS_START_GIVEN;
+    ctx.reduce_fn = broken_reduce;
+    ctx.reduce_user = &left;
+    ctx.ranks = ctx.threads = 1;
     for (k = 0;; k++) {
         shs_status status;
         left = k;
@@ -2263,7 +2529,9 @@ static void test_broken_reduction(void **state) {
     assert_true(k > 2);
     ctx.ranks = 0;
     assert_status(shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, NULL), SHS_BAD_CONTEXT);
-    free(Y), free(D0), free(D);
+    free(Y);
+    free(D0);
+    free(D);
 }
 
 /* ---- hard data --------------------------------------------------------------------------------------------------- */
@@ -2277,13 +2545,16 @@ static void test_zero_signals(void **state) {
             for (group = 1; group <= N; group += 6) {
                 shs_ksvd_options o = small_options();
                 shs_ksvd_report report = SHS_ZERO;
-                o.replace = (shs_replace)replace, o.start = (shs_start)start, o.parallel_atoms = group;
+                o.replace = (shs_replace)replace;
+                o.start = (shs_start)start;
+                o.parallel_atoms = group;
                 assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
                 assert_unit_norm(P, N, D);
                 assert_close(report.rmse, 0, 0);
                 assert_close(report.mean_atoms, 0, 0);
             }
-    free(Y), free(D);
+    free(Y);
+    free(D);
 }
 
 static void test_fewer_signals_than_atoms(void **state) {
@@ -2296,12 +2567,14 @@ static void test_fewer_signals_than_atoms(void **state) {
             for (group = 1; group <= N; group += 6) {
                 shs_ksvd_options o = small_options();
                 shs_ksvd_report report = SHS_ZERO;
-                o.replace = (shs_replace)replace, o.parallel_atoms = group;
+                o.replace = (shs_replace)replace;
+                o.parallel_atoms = group;
                 assert_ok(shs_ksvd_ex(&serial, P, N, m, Y, P, &o, D, P, NULL, &report));
                 assert_unit_norm(P, N, D);
                 assert_close(report.rmse, 0, 1e-5); /* each signal is an atom: only rounding is left */
             }
-    free(Y), free(D);
+    free(Y);
+    free(D);
 }
 
 /* A zero atom of a given dictionary counts as unused. */
@@ -2310,10 +2583,12 @@ static void test_given_zero_atom(void **state) {
     shs_ksvd_options o = small_options();
     (void)state;
     memset(D + P * 4, 0, P * sizeof *D);
-    o.start = SHS_START_GIVEN, o.keep = SHS_KEEP_LAST;
+    o.start = SHS_START_GIVEN;
+    o.keep = SHS_KEEP_LAST;
     assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, NULL));
     assert_unit_norm(P, N, D);
-    free(Y), free(D);
+    free(Y);
+    free(D);
 }
 
 /* ---- bad input --------------------------------------------------------------------------------------------------- */
@@ -2349,7 +2624,11 @@ static void assert_fails(call c, const shs_real *D, const shs_real *before, shs_
 static call good_call(shs_real *D, const shs_real *Y) {
     call c;
     memset(&c, 0, sizeof c);
-    c.p = c.ldd = c.ldy = P, c.n = N, c.m = M, c.D = D, c.Y = Y;
+    c.p = c.ldd = c.ldy = P;
+    c.n = N;
+    c.m = M;
+    c.D = D;
+    c.Y = Y;
     c.o = small_options();
     return c;
 }
@@ -2369,11 +2648,14 @@ static void test_bad_arguments(void **state) {
     FAILS(c.Y = NULL, SHS_BAD_SIGNALS);
     FAILS(c.ldd = P - 1, SHS_BAD_LDD);
     FAILS(c.ldy = P - 1, SHS_BAD_LDY);
-    broken = codes, broken.m = M - 1;
+    broken = codes;
+    broken.m = M - 1;
     FAILS(c.codes = &broken, SHS_BAD_CODES);
-    broken = codes, broken.stride = 2;
+    broken = codes;
+    broken.stride = 2;
     FAILS(c.codes = &broken, SHS_BAD_CODES);
-    broken = codes, broken.coefs = NULL;
+    broken = codes;
+    broken.coefs = NULL;
     FAILS(c.codes = &broken, SHS_BAD_CODES);
     ctx.threads = -2;
     FAILS(c.ctx = &ctx, SHS_BAD_CONTEXT);
@@ -2383,7 +2665,9 @@ static void test_bad_arguments(void **state) {
     assert_status(shs_ksvd(NULL, P, N, M, Y, 3, -5, D), SHS_BAD_ITERATIONS);
     assert_memory_equal(D, before, P * N * sizeof *D);
     shs_codes_free(NULL, &codes);
-    free(Y), free(D), free(before);
+    free(Y);
+    free(D);
+    free(before);
 }
 
 static void test_bad_options(void **state) {
@@ -2415,7 +2699,10 @@ static void test_bad_options(void **state) {
     FAILS(c.o.coding.gram_mode = (shs_gram_mode)-1, SHS_BAD_OPTIONS);
     sparsity[M - 1] = -1;
     FAILS(c.o.coding.sparsity_each = sparsity, SHS_BAD_SPARSITY);
-    free(Y), free(D), free(before), free(sparsity);
+    free(Y);
+    free(D);
+    free(before);
+    free(sparsity);
 }
 
 static void test_not_finite(void **state) {
@@ -2436,7 +2723,9 @@ static void test_not_finite(void **state) {
         FAILS(c.o.start = SHS_START_GIVEN, SHS_DICTIONARY_NOT_FINITE);
         D[P * N - 1] = before[P * N - 1] = kept;
     }
-    free(Y), free(D), free(before);
+    free(Y);
+    free(D);
+    free(before);
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
@@ -2475,20 +2764,32 @@ static void test_workspace(void **state) {
             account a = {0, 0};
             size_t query;
             ctx.threads = threads;
-            ctx.alloc_fn = counting_alloc, ctx.free_fn = counting_free, ctx.alloc_user = &a;
+            ctx.alloc_fn = counting_alloc;
+            ctx.free_fn = counting_free;
+            ctx.alloc_user = &a;
             o.iterations = 1;
             if (variant & 1) o.parallel_atoms = 7;
             if (variant & 2) o.rounds = 2;
-            if (variant & 4) o.keep = SHS_KEEP_LAST, o.replace = SHS_REPLACE_LEAVE;
-            if (variant & 8) o.coding.sparsity = 0, o.coding.tolerance = (shs_real)0.3;
-            if (variant & 16)
-                o.parallel_atoms_schedule = steps, o.parallel_atoms_steps = 2, o.coding.gram_mode = SHS_GRAM_NEVER;
+            if (variant & 4) {
+                o.keep = SHS_KEEP_LAST;
+                o.replace = SHS_REPLACE_LEAVE;
+            }
+            if (variant & 8) {
+                o.coding.sparsity = 0;
+                o.coding.tolerance = (shs_real)0.3;
+            }
+            if (variant & 16) {
+                o.parallel_atoms_schedule = steps;
+                o.parallel_atoms_steps = 2;
+                o.coding.gram_mode = SHS_GRAM_NEVER;
+            }
             assert_ok(shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, NULL));
             assert_int_equal(a.calls, 1);
             query = shs_ksvd_workspace(&ctx, P, N, M, &o);
             assert_in_range(a.largest, query - 64, query);
         }
-    free(Y), free(D);
+    free(Y);
+    free(D);
 }
 
 static void test_arena(void **state) {
@@ -2517,7 +2818,10 @@ static void test_arena(void **state) {
         assert_int_equal(arena.used, 0);
         free(start);
     }
-    free(memory), free(Y), free(D), free(expected);
+    free(memory);
+    free(Y);
+    free(D);
+    free(expected);
 }
 
 static void test_workspace_overflow(void **state) {
@@ -2538,8 +2842,13 @@ static void test_broken_replacement(void **state) {
     int k, left, start;
     (void)state;
     one_step_begin(&t, 87);
-    t.o = small_options(), t.o.iterations = 2, t.o.prune_coherence = (shs_real)0.3, t.report.history = history;
-    ctx.reduce_fn = broken_reduce, ctx.reduce_user = &left, ctx.ranks = ctx.threads = 1;
+    t.o = small_options();
+    t.o.iterations = 2;
+    t.o.prune_coherence = (shs_real)0.3;
+    t.report.history = history;
+    ctx.reduce_fn = broken_reduce;
+    ctx.reduce_user = &left;
+    ctx.ranks = ctx.threads = 1;
     for (start = SHS_START_SIGNALS; start <= SHS_START_GIVEN; start += SHS_START_GIVEN - SHS_START_SIGNALS)
         for (k = 0;; k++) {
             shs_status status;
@@ -2573,17 +2882,24 @@ static void test_history_when_cancelled(void **state) {
     int k, left = 1000;
     (void)state;
     memset(&w, 0, sizeof w);
-    report.history = history, w.cancel_at = 2;
+    report.history = history;
+    w.cancel_at = 2;
     memset(history, 0x5a, sizeof history);
-    ctx.progress_fn = watch_progress, ctx.progress_user = &w, ctx.threads = 1;
+    ctx.progress_fn = watch_progress;
+    ctx.progress_user = &w;
+    ctx.threads = 1;
     assert_status(shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, &report), SHS_CANCELLED);
     for (k = 0; k < 5; k++) assert_int_equal(history[k].atoms_used == 0x5a5a5a5a, k > 2);
     memcpy(D, before, P * N * sizeof *D);
     memset(&ctx, 0, sizeof ctx);
-    ctx.reduce_fn = broken_reduce, ctx.reduce_user = &left, ctx.ranks = 1;
+    ctx.reduce_fn = broken_reduce;
+    ctx.reduce_user = &left;
+    ctx.ranks = 1;
     assert_status(shs_ksvd_ex(&ctx, P, N, 0, NULL, P, &o, D, P, NULL, NULL), SHS_BAD_M);
     assert_memory_equal(D, before, P * N * sizeof *D);
-    free(Y), free(D), free(before);
+    free(Y);
+    free(D);
+    free(before);
 }
 
 /* Of two nearly equal atoms the atom with fewer uses is replaced, at any place. */
@@ -2599,15 +2915,24 @@ static void test_less_used_duplicate_goes(void **state) {
     for (i = 0; i < m; i++) { /* 30 along the first atom, 10 along its near twin, 20 along the third */
         shs_real length = (shs_real)(1 + 0.1 * i);
         if (i < 30) Y[p * i] = length;
-        else if (i < 40) Y[p * i] = length * (shs_real)cos(angle), Y[p * i + 1] = length * (shs_real)sin(angle);
-        else Y[p * i + 3] = length;
+        else if (i < 40) {
+            Y[p * i] = length * (shs_real)cos(angle);
+            Y[p * i + 1] = length * (shs_real)sin(angle);
+        } else Y[p * i + 3] = length;
     }
-    o.iterations = 1, o.coding.sparsity = 1, o.start = SHS_START_GIVEN, o.replace = SHS_REPLACE_RANDOM;
-    o.prune_coherence = (shs_real)0.99, o.prune_uses = -1, o.keep = SHS_KEEP_LAST, report.history = history;
+    o.iterations = 1;
+    o.coding.sparsity = 1;
+    o.start = SHS_START_GIVEN;
+    o.replace = SHS_REPLACE_RANDOM;
+    o.prune_coherence = (shs_real)0.99;
+    o.prune_uses = -1;
+    o.keep = SHS_KEEP_LAST;
+    report.history = history;
     for (less = 0; less < 2; less++) {
         memset(D, 0, sizeof D);
         D[p * (1 - less)] = 1;
-        D[p * less] = (shs_real)cos(angle), D[p * less + 1] = (shs_real)sin(angle);
+        D[p * less] = (shs_real)cos(angle);
+        D[p * less + 1] = (shs_real)sin(angle);
         D[p * 2 + 3] = 1;
         assert_ok(shs_ksvd_ex(&serial, p, n, m, Y, p, &o, D, p, NULL, &report));
         assert_int_equal(history[0].pruned, 1);

@@ -10,8 +10,10 @@ static uint32_t naive_crc(const unsigned char *bytes, size_t count) {
     uint32_t crc = 0xffffffffu;
     size_t i;
     int b;
-    for (i = 0; i < count; i++)
-        for (crc ^= bytes[i], b = 0; b < 8; b++) crc = crc & 1 ? crc >> 1 ^ 0xedb88320u : crc >> 1;
+    for (i = 0; i < count; i++) {
+        crc ^= bytes[i];
+        for (b = 0; b < 8; b++) crc = crc & 1 ? crc >> 1 ^ 0xedb88320u : crc >> 1;
+    }
     return ~crc;
 }
 
@@ -55,7 +57,8 @@ static shs_model fit(shs_model_kind kind, int wavelengths) {
     if (kind == SHS_MODEL_ICA) assert_ok(shs_ica_fit(NULL, &cube, &ica, &m.ica));
     if (kind == SHS_MODEL_RX) assert_ok(shs_rx_fit(NULL, &cube, &pca, &m.pca));
     if (wavelengths) m.wavelengths = of_bands;
-    free(p.x), cube_free(&cube);
+    free(p.x);
+    cube_free(&cube);
     return m;
 }
 
@@ -100,7 +103,9 @@ static void test_every_bit_comes_back(void **state) {
             assert_memory_equal(again->bytes, f->bytes, f->size);
             shs_model_free(NULL, &got);
             shs_model_free(NULL, &got);
-            free_fit(&m), free(f), free(again);
+            free_fit(&m);
+            free(f);
+            free(again);
         }
 }
 
@@ -117,7 +122,8 @@ static void test_a_loaded_model_transforms(void **state) {
         float *a = NEW(float, count *KEPT), *b = NEW(float, count *KEPT);
         shs_sink sink = SHS_ZERO;
         assert_ok(shs_model_load(NULL, read_bytes, f, &got));
-        sink.type = SHS_TYPE_F32, sink.pixels = a;
+        sink.type = SHS_TYPE_F32;
+        sink.pixels = a;
         assert_ok(kind == SHS_MODEL_ICA  ? shs_ica_transform(NULL, &m.ica, &cube, &sink)
                   : kind == SHS_MODEL_RX ? shs_rx_transform(NULL, &m.pca, &cube, &sink)
                                          : shs_pca_transform(NULL, &m.pca, &cube, &sink));
@@ -127,7 +133,12 @@ static void test_a_loaded_model_transforms(void **state) {
                                          : shs_pca_transform(NULL, &got.pca, &cube, &sink));
         assert_memory_equal(a, b, count * KEPT * sizeof *a);
         shs_model_free(NULL, &got);
-        free_fit(&m), free(f), free(p.x), cube_free(&cube), free(a), free(b);
+        free_fit(&m);
+        free(f);
+        free(p.x);
+        cube_free(&cube);
+        free(a);
+        free(b);
     }
 }
 
@@ -157,7 +168,8 @@ static void test_the_bytes_are_those_of_the_manual(void **state) {
     assert_int_equal(again->size, sizeof by_hand);
     assert_memory_equal(again->bytes, by_hand, sizeof by_hand);
     shs_model_free(NULL, &m);
-    free(f), free(again);
+    free(f);
+    free(again);
 }
 
 static void test_damage_is_noticed(void **state) {
@@ -184,7 +196,8 @@ static void test_damage_is_noticed(void **state) {
             assert_status(shs_model_load(NULL, read_bytes, f, &got), SHS_READ_FAILED);
         }
         assert_memory_equal(&got, &untouched, sizeof got);
-        free_fit(&m), free(f);
+        free_fit(&m);
+        free(f);
     }
 }
 
@@ -230,7 +243,8 @@ static void test_impossible_models(void **state) {
         put_u32(f, cases[i].at, cases[i].value);
         sign(f);
         assert_status(shs_model_load(NULL, read_bytes, f, &got), cases[i].status);
-        free_fit(&m), free(f);
+        free_fit(&m);
+        free(f);
     }
 }
 
@@ -265,7 +279,8 @@ static void test_failing_callbacks_and_memory(void **state) {
         rewind_file(f, 0);
         faulty_attach(&allocations, 0, &ctx);
         assert_status(shs_model_load(&ctx, read_bytes, f, &got), SHS_NO_MEMORY);
-        free_fit(&m), free(f);
+        free_fit(&m);
+        free(f);
     }
 }
 
@@ -279,12 +294,17 @@ static void test_large_models(void **state) {
         memory_file *f = saved(&m);
         shs_context ctx = SHS_ZERO;
         size_t most = 0;
-        ctx.alloc_fn = alloc_watched, ctx.free_fn = free_watched, ctx.alloc_user = &most;
-        put_u32(f, 16, 50000), put_u32(f, 20, 50000), put_u32(f, 24, 50000);
+        ctx.alloc_fn = alloc_watched;
+        ctx.free_fn = free_watched;
+        ctx.alloc_user = &most;
+        put_u32(f, 16, 50000);
+        put_u32(f, 20, 50000);
+        put_u32(f, 24, 50000);
         sign(f);
         assert_status(shs_model_load(&ctx, read_bytes, f, &got), SHS_READ_FAILED);
         assert_true(most <= (size_t)1 << 21);
-        free_fit(&m), free(f);
+        free_fit(&m);
+        free(f);
     }
     for (kind = 0; kind < 2; kind++) {
         shs_wide *values = (shs_wide *)malloc(sizeof *values * N * N);
@@ -292,7 +312,8 @@ static void test_large_models(void **state) {
         shs_model m = SHS_ZERO, got = SHS_ZERO;
         int i;
         for (i = 0; i < N * N; i++) values[i] = (shs_wide)(i % 1000 + 1);
-        m.kind = SHS_MODEL_PCA, m.pca.bands = m.pca.components = m.pca.eigenvalue_count = N;
+        m.kind = SHS_MODEL_PCA;
+        m.pca.bands = m.pca.components = m.pca.eigenvalue_count = N;
         m.pca.mean = m.pca.scale = m.pca.eigenvalues = m.pca.vectors = m.pca.backward = m.pca.forward = values;
         assert_ok(shs_model_save(&m, write_large, &f));
         if (kind) f.bytes[f.size / 2] ^= 1; /* damaged */
@@ -302,10 +323,12 @@ static void test_large_models(void **state) {
             assert_memory_equal(got.pca.backward, values, sizeof *values * N * N);
             assert_int_equal(f.at, f.size);
             shs_model_free(NULL, &got);
-            f.size--, f.at = 0;
+            f.size--;
+            f.at = 0;
             assert_status(shs_model_load(NULL, read_large, &f, &got), SHS_READ_FAILED);
         }
-        free(values), free(f.bytes);
+        free(values);
+        free(f.bytes);
     }
 }
 
@@ -325,9 +348,11 @@ static void test_models_that_are_not_saved(void **state) {
     m.kind = (shs_model_kind)4;
     assert_status(shs_model_save(&m, write_bytes, f), SHS_BAD_MODEL);
     m.kind = SHS_MODEL_PCA;
-    kept = m.pca.vectors[4], m.pca.vectors[4] = (shs_wide)NAN;
+    kept = m.pca.vectors[4];
+    m.pca.vectors[4] = (shs_wide)NAN;
     assert_status(shs_model_save(&m, write_bytes, f), SHS_BAD_MODEL);
-    m.pca.vectors[4] = kept, m.pca.eigenvalue_count = KEPT - 1;
+    m.pca.vectors[4] = kept;
+    m.pca.eigenvalue_count = KEPT - 1;
     assert_status(shs_model_save(&m, write_bytes, f), SHS_BAD_MODEL);
     m.pca.eigenvalue_count = KEPT;
     kept = m.pca.scale[1];
@@ -343,7 +368,8 @@ static void test_models_that_are_not_saved(void **state) {
     assert_int_equal(f->size, 0);
     assert_int_equal(f->calls, 0);
     shs_model_free(NULL, NULL);
-    free_fit(&m), free(f);
+    free_fit(&m);
+    free(f);
 }
 
 int main(void) {

@@ -30,7 +30,9 @@ static int deliver(void *user, int p, size_t most, shs_real *Y, size_t *count) {
 
 static in_order from(int p, size_t m, const shs_real *Y) {
     in_order s = {0};
-    s.p = p, s.m = m, s.Y = Y;
+    s.p = p;
+    s.m = m;
+    s.Y = Y;
     return s;
 }
 
@@ -65,7 +67,9 @@ static shs_real *small_signals(void) {
 
 static shs_online_options small_options(void) {
     shs_online_options o = SHS_ZERO;
-    o.coding.sparsity = S, o.batch = 60, o.seed = 3;
+    o.coding.sparsity = S;
+    o.batch = 60;
+    o.seed = 3;
     return o;
 }
 
@@ -107,10 +111,18 @@ static void check_golden(const char *name, int column, double forgetting) {
         in_order source = from(64, 1024, Y);
         shs_real *known;
         memcpy(D, start, 64 * 128 * sizeof *D);
-        o.coding.sparsity = 6, o.batch = 1, o.batches = (size_t)signals[run], o.forgetting = (shs_wide)forgetting;
-        o.start = SHS_START_GIVEN, o.start_weight = 1, o.replace = SHS_REPLACE_LEAVE;
-        o.test = Y, o.test_m = 1024, o.test_every = 8;
-        report.history = history, report.history_most = 1024;
+        o.coding.sparsity = 6;
+        o.batch = 1;
+        o.batches = (size_t)signals[run];
+        o.forgetting = (shs_wide)forgetting;
+        o.start = SHS_START_GIVEN;
+        o.start_weight = 1;
+        o.replace = SHS_REPLACE_LEAVE;
+        o.test = Y;
+        o.test_m = 1024;
+        o.test_every = 8;
+        report.history = history;
+        report.history_most = 1024;
         assert_ok(shs_online_ex(&serial, 64, 128, deliver, &source, &o, D, 64, &report));
         assert_int_equal(report.batches, signals[run]);
         assert_int_equal(report.signal_count, signals[run]);
@@ -125,7 +137,10 @@ static void check_golden(const char *name, int column, double forgetting) {
         if (run == 0 || sizeof(shs_real) == 8) assert_all_close(64 * 128, D, known, BY_TYPE(1e-4, 1e-9));
         free(known);
     }
-    free(Y), free(start), free(D), free(history);
+    free(Y);
+    free(start);
+    free(D);
+    free(history);
 }
 
 static void test_golden_ff1(void **state) { (void)state, check_golden("online_ff1", 0, 1); }
@@ -145,8 +160,12 @@ static void check_naive(int p, int n, size_t m, size_t batch, int s, double forg
     shs_online_report report = SHS_ZERO;
     in_order source = from(p, m, Y);
     memcpy(E, D, atoms * sizeof *E);
-    o.coding.sparsity = s, o.batch = batch, o.forgetting = (shs_wide)forgetting, o.start = SHS_START_GIVEN;
-    o.replace = SHS_REPLACE_LEAVE, o.start_weight = (shs_wide)0.5;
+    o.coding.sparsity = s;
+    o.batch = batch;
+    o.forgetting = (shs_wide)forgetting;
+    o.start = SHS_START_GIVEN;
+    o.replace = SHS_REPLACE_LEAVE;
+    o.start_weight = (shs_wide)0.5;
     for (i = 0; i < (size_t)n; i++) A[i * (size_t)n + i] = (shs_wide)0.5;
     for (i = 0; i < atoms; i++) B[i] = (shs_wide)0.5 * (shs_wide)E[i];
     sums.forgetting = (shs_wide)forgetting;
@@ -154,12 +173,18 @@ static void check_naive(int p, int n, size_t m, size_t batch, int s, double forg
     sums.B = B;
     for (i = 0; i < m; i += batch)
         shs_online_naive(p, n, E, (ptrdiff_t)(m - i < batch ? m - i : batch), Y + i * (size_t)p, s, &sums, chosen, x);
-    report.sums_xx = C, report.sums_yx = C + square;
+    report.sums_xx = C;
+    report.sums_yx = C + square;
     assert_ok(shs_online_ex(&serial, p, n, deliver, &source, &o, D, p, &report));
     assert_all_close(atoms, D, E, BY_TYPE(5e-4, 1e-10));
     for (i = 0; i < square + atoms; i++) assert_close(C[i], A[i], BY_TYPE(1e-3, 1e-10) * (1 + fabs((double)A[i])));
     assert_int_equal(report.batches, (m + batch - 1) / batch);
-    free(Y), free(D), free(E), free(A), free(x), free(chosen);
+    free(Y);
+    free(D);
+    free(E);
+    free(A);
+    free(x);
+    free(chosen);
 }
 
 static void test_naive(void **state) {
@@ -196,8 +221,12 @@ static void test_sweeps(void **state) {
         shs_online_report report = SHS_ZERO;
         in_order source = from(P, M, Y);
         double now;
-        o.batch = M, o.batches = 1, o.sweeps = sweeps[k], o.replace = SHS_REPLACE_LEAVE;
-        report.sums_xx = A, report.sums_yx = B;
+        o.batch = M;
+        o.batches = 1;
+        o.sweeps = sweeps[k];
+        o.replace = SHS_REPLACE_LEAVE;
+        report.sums_xx = A;
+        report.sums_yx = B;
         assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, D, P, &report));
         now = objective(P, N, D, A, B);
         assert_true(now <= before + 1e-5 * fabs(now));
@@ -209,7 +238,9 @@ static void test_sweeps(void **state) {
     sums.B = B;
     shs_online_naive(P, N, E, 0, Y, S, &sums, NULL, r);
     assert_all_close(P * N, D, E, BY_TYPE(1e-4, 1e-9));
-    free(Y), free(D), free(E);
+    free(Y);
+    free(D);
+    free(E);
 }
 
 /* ---- what it learns ---------------------------------------------------------------------------------------------- */
@@ -251,16 +282,23 @@ static void test_recovery(void **state) {
     shs_online_report report = SHS_ZERO;
     maker source = {0};
     (void)state;
-    source.truth = truth, source.left = 20000, source.seed = 22;
-    o.coding.sparsity = 3, o.batch = 250, o.forgetting = (shs_wide)0.95, o.replace_every = 1000;
-    report.history = history, report.history_most = 80;
+    source.truth = truth;
+    source.left = 20000;
+    source.seed = 22;
+    o.coding.sparsity = 3;
+    o.batch = 250;
+    o.forgetting = (shs_wide)0.95;
+    o.replace_every = 1000;
+    report.history = history;
+    report.history_most = 80;
     assert_ok(shs_online_ex(NULL, 20, 40, make_signals, &source, &o, D, 20, &report));
     assert_int_equal(report.batches, 80);
     assert_int_equal(report.signal_count, 20000);
     assert_unit_norm(20, 40, D);
     assert_true(history[79].rmse < history[0].rmse / 3);
     assert_in_range(atoms_found(20, 40, D, truth), 30, 40);
-    free(truth), free(D);
+    free(truth);
+    free(D);
 }
 
 /* The one call with defaults takes every signal once an epoch. */
@@ -271,7 +309,10 @@ static void test_shuffled(void **state) {
     size_t count;
     (void)state;
     for (i = 0; i < 100; i++) Y[i] = (shs_real)(i / 2);
-    s.m = 50, s.Y = Y, s.epochs = 2, s.seed = 9;
+    s.m = 50;
+    s.Y = Y;
+    s.epochs = 2;
+    s.seed = 9;
     for (epoch = 0; epoch < 2; epoch++)
         for (i = 0; i < 50; i++) {
             assert_int_equal(shs_shuffled_signals(&s, 2, 1, out, &count), 0);
@@ -287,7 +328,8 @@ static void test_shuffled(void **state) {
         if (!count) break;
     }
     assert_int_equal(total, 100);
-    s.m = 0, s.delivered = 0;
+    s.m = 0;
+    s.delivered = 0;
     assert_int_equal(shs_shuffled_signals(&s, 2, 7, out, &count), 0);
     assert_int_equal(count, 0);
 }
@@ -303,11 +345,16 @@ static void test_defaults(void **state) {
     assert_close(o.forgetting, 1, 0);
     assert_ok(shs_online(&serial, P, N, M, Y, S, 3, D));
     assert_unit_norm(P, N, D);
-    s.m = M, s.Y = Y, s.epochs = 3;
-    o.coding.sparsity = S, o.replace_every = 100 * N / S;
+    s.m = M;
+    s.Y = Y;
+    s.epochs = 3;
+    o.coding.sparsity = S;
+    o.replace_every = 100 * N / S;
     assert_ok(shs_online_ex(&serial, P, N, shs_shuffled_signals, &s, &o, E, P, NULL));
     assert_memory_equal(D, E, P * N * sizeof *D);
-    free(Y), free(D), free(E);
+    free(Y);
+    free(D);
+    free(E);
 }
 
 /* An unused atom is replaced by a used one, and the sums stay as without the unused atom. */
@@ -325,8 +372,12 @@ static void test_replacement(void **state) {
         shs_online_report report = SHS_ZERO;
         shs_online_record history[10];
         in_order source = from(P, M, Y);
-        o.start = SHS_START_GIVEN, o.replace = (shs_replace)replace, o.replace_every = 300, o.prune_coherence = 1;
-        report.history = history, report.history_most = 10;
+        o.start = SHS_START_GIVEN;
+        o.replace = (shs_replace)replace;
+        o.replace_every = 300;
+        o.prune_coherence = 1;
+        report.history = history;
+        report.history_most = 10;
         memcpy(D, given, P * N * sizeof *D);
         assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, D, P, &report));
         assert_unit_norm(P, N, D);
@@ -335,7 +386,9 @@ static void test_replacement(void **state) {
         assert_int_equal(memcmp(D + 4 * P, given + 4 * P, P * sizeof *D) == 0, replace == SHS_REPLACE_LEAVE);
         assert_int_equal(history[9].atoms_used == N, replace != SHS_REPLACE_LEAVE);
     }
-    free(Y), free(D), free(given);
+    free(Y);
+    free(D);
+    free(given);
 }
 
 /* One of two equal atoms is replaced, and the sums of earlier signals lose the replaced atom. */
@@ -353,10 +406,17 @@ static void test_sums_forget_a_replaced_atom(void **state) {
         in_order source = from(P, M, Y);
         shs_real *now = run ? E : D;
         memcpy(now, start, P * N * sizeof *now);
-        o.start = SHS_START_GIVEN, o.batches = 1, o.batch = M, o.start_weight = 1000, o.replace_every = 1;
-        o.replace = run ? SHS_REPLACE_WORST : SHS_REPLACE_LEAVE, o.prune_coherence = (shs_real)0.97;
-        report.sums_xx = run ? A : A0, report.sums_yx = run ? B : B0;
-        report.history = &record, report.history_most = 1;
+        o.start = SHS_START_GIVEN;
+        o.batches = 1;
+        o.batch = M;
+        o.start_weight = 1000;
+        o.replace_every = 1;
+        o.replace = run ? SHS_REPLACE_WORST : SHS_REPLACE_LEAVE;
+        o.prune_coherence = (shs_real)0.97;
+        report.sums_xx = run ? A : A0;
+        report.sums_yx = run ? B : B0;
+        report.history = &record;
+        report.history_most = 1;
         assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, now, P, &report));
     }
     assert_int_equal(record.pruned, 1);
@@ -372,7 +432,8 @@ static void test_sums_forget_a_replaced_atom(void **state) {
                          k == gone ? 0 : (double)B0[l + k * P] - (double)D[l + gone * P] * (double)A0[k + gone * N],
                          BY_TYPE(1e-3, 1e-10));
     }
-    free(Y), free(start);
+    free(Y);
+    free(start);
 }
 
 /* Nonnegative codes: the sums hold nothing negative of them. */
@@ -384,11 +445,13 @@ static void test_nonnegative_codes(void **state) {
     shs_wide A[N * N];
     int i;
     (void)state;
-    o.coding.nonnegative = 1, report.sums_xx = A;
+    o.coding.nonnegative = 1;
+    report.sums_xx = A;
     assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, D, P, &report));
     for (i = 0; i < N * N; i++) assert_true(A[i] >= 0);
     assert_unit_norm(P, N, D);
-    free(Y), free(D);
+    free(Y);
+    free(D);
 }
 
 static int smallest_is_below_0(size_t count, const shs_real *x) {
@@ -443,17 +506,22 @@ static void test_resume(void **state) {
         shs_online_report report = SHS_ZERO;
         in_order source = from(P, M, Y);
         shs_real *to = part ? E : D;
-        o.forgetting = (shs_wide)0.8, o.replace = SHS_REPLACE_LEAVE;
-        report.sums_xx = sums[part], report.sums_yx = sums[part] + N * N;
+        o.forgetting = (shs_wide)0.8;
+        o.replace = SHS_REPLACE_LEAVE;
+        report.sums_xx = sums[part];
+        report.sums_yx = sums[part] + N * N;
         o.batches = part ? 5 : 10;
         assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, to, P, &report));
         if (!part) continue;
-        o.first_batch = 5, o.start = SHS_START_GIVEN;
+        o.first_batch = 5;
+        o.start = SHS_START_GIVEN;
         assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, to, P, &report));
     }
     assert_memory_equal(D, E, P * N * sizeof *D);
     assert_memory_equal(sums[0], sums[1], sizeof sums[0]);
-    free(Y), free(D), free(E);
+    free(Y);
+    free(D);
+    free(E);
 }
 
 /* However a run is cut, and whenever unused atoms are looked for: nothing but the sums and the dictionary goes on. Few signals,
@@ -468,9 +536,13 @@ static void test_resume_anywhere(void **state) {
     (void)state;
     for (i = 0; i < P * COUNT; i++)
         if (i % P == P - 1) Y[i] = 0;
-    for (i = 0; i < 3; i++) memset(Y + i * P, 0, P * sizeof *Y), Y[i * P + P - 1] = 3;
+    for (i = 0; i < 3; i++) {
+        memset(Y + i * P, 0, P * sizeof *Y);
+        Y[i * P + P - 1] = 3;
+    }
     for (i = 0; i < N; i++) start[i * P + P - 1] = 0;
-    memset(start + (N - 1) * P, 0, P * sizeof *start), start[N * P - 1] = 1;
+    memset(start + (N - 1) * P, 0, P * sizeof *start);
+    start[N * P - 1] = 1;
     memcpy(start + P, start, P * sizeof *start);
     normalise(P, N, start);
     for (e = 0; e < sizeof every / sizeof every[0]; e++)
@@ -482,21 +554,30 @@ static void test_resume_anywhere(void **state) {
                 in_order source = from(P, COUNT, Y);
                 shs_real *to = cut ? E : D;
                 shs_wide *own = sums[cut > 0];
-                o.coding.sparsity = 2, o.batch = SIGNALS, o.start = SHS_START_GIVEN, o.forgetting = (shs_wide)0.9;
-                o.replace = rules[rule], o.replace_every = every[e], o.batches = cut;
-                report.sums_xx = own, report.sums_yx = own + N * N;
-                report.history = history, report.history_most = BATCHES;
+                o.coding.sparsity = 2;
+                o.batch = SIGNALS;
+                o.start = SHS_START_GIVEN;
+                o.forgetting = (shs_wide)0.9;
+                o.replace = rules[rule];
+                o.replace_every = every[e];
+                o.batches = cut;
+                report.sums_xx = own;
+                report.sums_yx = own + N * N;
+                report.history = history;
+                report.history_most = BATCHES;
                 memcpy(to, start, P * N * sizeof *to);
                 assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, to, P, &report));
                 for (i = 0; !cut && i < report.batches; i++) replaced += (size_t)(history[i].replaced + history[i].pruned);
                 if (!cut) continue;
-                o.first_batch = cut, o.batches = 0;
+                o.first_batch = cut;
+                o.batches = 0;
                 assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, to, P, &report));
                 assert_memory_equal(D, E, sizeof D);
                 assert_memory_equal(sums[0], sums[1], sizeof sums[0]);
             }
     assert_true(replaced > 20);
-    free(Y), free(start);
+    free(Y);
+    free(start);
 }
 
 typedef struct looker {
@@ -511,7 +592,8 @@ static int look(void *user, const char *phase, size_t step, size_t steps, shs_wi
     looker *w = (looker *)user;
     assert_string_equal(phase, "learning online");
     assert_int_equal(step, ++w->calls);
-    w->steps = steps, w->error = (double)error;
+    w->steps = steps;
+    w->error = (double)error;
     memcpy(w->seen, w->report->dictionary, sizeof w->seen);
     return w->calls == w->stop_at;
 }
@@ -535,13 +617,17 @@ static void test_units(void **state) {
         for (i = 0; i < P * M; i++) scaled[i] = Y[i] * (shs_real)unit;
         source = from(P, M, scaled);
         o.replace = SHS_REPLACE_LEAVE;
-        report.sums_xx = sums + (k > 0) * (N * N + P * N), report.sums_yx = report.sums_xx + N * N;
+        report.sums_xx = sums + (k > 0) * (N * N + P * N);
+        report.sums_yx = report.sums_xx + N * N;
         assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, D[k > 0], P, &report));
         for (i = 0; i < N * N + P * N; i++) assert_close(report.sums_xx[i] / unit / unit, sums[i], 0);
         assert_memory_equal(D[k > 0], D[0], P * N * sizeof **D);
         free(scaled);
     }
-    free(Y), free(sums), free(D[0]), free(D[1]);
+    free(Y);
+    free(sums);
+    free(D[0]);
+    free(D[1]);
 }
 
 /* Whatever is done of a run that is cancelled is what a run of as many batches does, and was seen before. */
@@ -558,9 +644,13 @@ static void test_cancel(void **state) {
         in_order source = from(P, M, Y);
         size_t i;
         memset(&w, 0, sizeof w);
-        w.report = &report, w.stop_at = k;
-        ctx.threads = 1, ctx.progress_fn = look, ctx.progress_user = &w;
-        report.history = history, report.history_most = 10;
+        w.report = &report;
+        w.stop_at = k;
+        ctx.threads = 1;
+        ctx.progress_fn = look;
+        ctx.progress_user = &w;
+        report.history = history;
+        report.history_most = 10;
         for (i = 0; i < P * N; i++) D[i] = (shs_real)NAN; /* not read by this start */
         assert_status(shs_online_ex(&ctx, P, N, deliver, &source, &o, D, P, &report), k <= 10 ? SHS_CANCELLED : SHS_OK);
         assert_int_equal(report.batches, k < 10 ? k : 10);
@@ -569,11 +659,14 @@ static void test_cancel(void **state) {
         assert_memory_equal(D, w.seen, sizeof w.seen);
         assert_close(w.error, history[report.batches - 1].rmse, 0);
         assert_int_equal(w.steps, report.batches);
-        source = from(P, M, Y), o.batches = (size_t)k;
+        source = from(P, M, Y);
+        o.batches = (size_t)k;
         assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, E, P, NULL));
         assert_memory_equal(D, E, P * N * sizeof *D);
     }
-    free(Y), free(D), free(E);
+    free(Y);
+    free(D);
+    free(E);
 }
 
 static void run_reversed(void *user, size_t chunks, int threads, shs_chunk_fn body, void *arg) {
@@ -592,12 +685,18 @@ static void test_threads(void **state) {
             shs_online_options o = SHS_ZERO;
             shs_context ctx = SHS_ZERO;
             in_order source = from(24, 3000, Y);
-            o.coding.sparsity = 3, o.batch = 700, o.replace_every = 1000;
-            ctx.threads = threads, ctx.parallel_fn = callback ? run_reversed : NULL;
+            o.coding.sparsity = 3;
+            o.batch = 700;
+            o.replace_every = 1000;
+            ctx.threads = threads;
+            ctx.parallel_fn = callback ? run_reversed : NULL;
             assert_ok(shs_online_ex(&ctx, 24, 70, deliver, &source, &o, threads + callback > 1 ? E : D, 24, NULL));
             if (threads + callback > 1) assert_memory_equal(D, E, 24 * 70 * sizeof *D);
         }
-    free(truth), free(Y), free(D), free(E);
+    free(truth);
+    free(Y);
+    free(D);
+    free(E);
 }
 
 #ifdef TEST_CL
@@ -620,18 +719,25 @@ static void test_sums_on_device(void **state) {
     int with, i;
     (void)state;
     on_device(&ctx, NULL);
-    engine = *ctx.engine, device_cross = engine.signals_cross;
+    engine = *ctx.engine;
+    device_cross = engine.signals_cross;
     assert_non_null(device_cross);
     for (with = 0; with < 3; with++) { /* 0: the CPU, 1: a device without that stage, 2: with it */
         shs_online_options o = small_options();
         shs_online_report report = SHS_ZERO;
         in_order source = from(P, M, Y);
         D[with] = new_dictionary(P, N, 5);
-        xx[with] = (shs_wide *)calloc(N * N, sizeof(shs_wide)), yx[with] = (shs_wide *)calloc(P * N, sizeof(shs_wide));
-        o.start = SHS_START_GIVEN, o.batches = 1, o.replace = SHS_REPLACE_LEAVE, o.batch = 600;
-        report.sums_xx = xx[with], report.sums_yx = yx[with];
+        xx[with] = (shs_wide *)calloc(N * N, sizeof(shs_wide));
+        yx[with] = (shs_wide *)calloc(P * N, sizeof(shs_wide));
+        o.start = SHS_START_GIVEN;
+        o.batches = 1;
+        o.replace = SHS_REPLACE_LEAVE;
+        o.batch = 600;
+        report.sums_xx = xx[with];
+        report.sums_yx = yx[with];
         engine.signals_cross = with == 2 ? count_cross : NULL;
-        ctx.engine = &engine, crossed = 0;
+        ctx.engine = &engine;
+        crossed = 0;
         assert_ok((SHS__LINK(online_ex))(with ? &ctx : &serial, P, N, deliver, &source, &o, D[with], P, &report));
         assert_int_equal(crossed, with == 2);
         assert_int_equal(report.signal_count, M);
@@ -642,7 +748,11 @@ static void test_sums_on_device(void **state) {
         for (i = 0; i < P * N; i++) assert_close(yx[with][i], yx[0][i], 2000 * (double)REAL_EPS);
         assert_all_close(P * N, D[with], D[0], 200 * (double)REAL_EPS);
     }
-    for (with = 0; with < 3; with++) free(D[with]), free(xx[with]), free(yx[with]);
+    for (with = 0; with < 3; with++) {
+        free(D[with]);
+        free(xx[with]);
+        free(yx[with]);
+    }
     free(Y);
 }
 #endif
@@ -660,7 +770,10 @@ typedef struct rank_run {
 } rank_run;
 
 static int stop_at_three(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
-    (void)user, (void)phase, (void)steps, (void)error;
+    (void)user;
+    (void)phase;
+    (void)steps;
+    (void)error;
     return step == 3;
 }
 
@@ -670,12 +783,17 @@ static void learn_as_rank(const shs_context *given, int rank, void *arg) {
     shs_online_report report = SHS_ZERO;
     shs_context ctx = *given;
     in_order source = from(P, w->m[rank], w->Y);
-    source.at = (size_t)rank * o.batch, source.skip = (size_t)(w->ranks - 1) * o.batch;
+    source.at = (size_t)rank * o.batch;
+    source.skip = (size_t)(w->ranks - 1) * o.batch;
     if (w->fails == rank) source.fails_at = 4 * o.batch;
     if (w->cancels == rank) ctx.progress_fn = stop_at_three;
-    if (o.test && rank) o.test = NULL, o.test_m = 0; /* one rank has them all */
+    if (o.test && rank) { /* one rank has them all */
+        o.test = NULL;
+        o.test_m = 0;
+    }
     w->status[rank] = shs_online_ex(&ctx, P, N, deliver, &source, &o, w->D[rank], P, &report);
-    w->batches[rank] = report.batches, w->rmse_test[rank] = report.rmse_test;
+    w->batches[rank] = report.batches;
+    w->rmse_test[rank] = report.rmse_test;
 }
 
 static void test_ranks(void **state) {
@@ -689,12 +807,22 @@ static void test_ranks(void **state) {
             in_order source = from(P, M, Y);
             shs_online_options o = small_options();
             shs_online_report report = SHS_ZERO;
-            o.batch = 60, o.replace_every = given ? 120 : 0, o.start = given ? SHS_START_GIVEN : SHS_START_SIGNALS;
-            o.test = Y, o.test_m = M, o.forgetting = (shs_wide)0.9;
+            o.batch = 60;
+            o.replace_every = given ? 120 : 0;
+            o.start = given ? SHS_START_GIVEN : SHS_START_SIGNALS;
+            o.test = Y;
+            o.test_m = M;
+            o.forgetting = (shs_wide)0.9;
             o.replace = given ? SHS_REPLACE_WORST : SHS_REPLACE_LEAVE;
             fill_normal(P * N, D, 51);
-            for (r = 0; r < ranks; r++) memcpy(w->D[r], D, sizeof w->D[r]), w->m[r] = M;
-            w->o = o, w->Y = Y, w->ranks = ranks, w->o.batch = 60 / (size_t)ranks;
+            for (r = 0; r < ranks; r++) {
+                memcpy(w->D[r], D, sizeof w->D[r]);
+                w->m[r] = M;
+            }
+            w->o = o;
+            w->Y = Y;
+            w->ranks = ranks;
+            w->o.batch = 60 / (size_t)ranks;
             assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, D, P, &report));
             run_ranks(ranks, learn_as_rank, w);
             for (r = 0; r < ranks; r++) {
@@ -706,7 +834,9 @@ static void test_ranks(void **state) {
                 assert_close(w->rmse_test[r], report.rmse_test, BY_TYPE(1e-3, 1e-10));
             }
         }
-    free(Y), free(D), free(w);
+    free(Y);
+    free(D);
+    free(w);
 }
 
 /* A rank without signals, a rank that fails, a rank that cancels, and a rank with other options. */
@@ -716,10 +846,17 @@ static void test_ranks_that_fail(void **state) {
     int r, what;
     (void)state;
     for (what = 0; what < 3; what++) {
-        w->o = small_options(), w->Y = Y, w->ranks = 3, w->o.batch = 20;
-        w->fails = what == 1 ? 1 : -1, w->cancels = what == 2 ? 2 : -1;
+        w->o = small_options();
+        w->Y = Y;
+        w->ranks = 3;
+        w->o.batch = 20;
+        w->fails = what == 1 ? 1 : -1;
+        w->cancels = what == 2 ? 2 : -1;
         fill_normal(P * N, before, 61);
-        for (r = 0; r < 3; r++) memcpy(w->D[r], before, sizeof before), w->m[r] = r == 0 && what == 0 ? 0 : M;
+        for (r = 0; r < 3; r++) {
+            memcpy(w->D[r], before, sizeof before);
+            w->m[r] = r == 0 && what == 0 ? 0 : M;
+        }
         run_ranks(3, learn_as_rank, w);
         for (r = 0; r < 3; r++) {
             assert_status(w->status[r], what == 0   ? SHS_OK
@@ -730,7 +867,8 @@ static void test_ranks_that_fail(void **state) {
             if (what == 2) assert_int_equal(w->batches[r], 3);
         }
     }
-    free(Y), free(w);
+    free(Y);
+    free(w);
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
@@ -746,7 +884,10 @@ static void test_memory(void **state) {
         in_order source = from(P, M, Y);
         size_t query;
         void *memory;
-        if (variant & 1) o.test = Y, o.test_m = 50;
+        if (variant & 1) {
+            o.test = Y;
+            o.test_m = 50;
+        }
         if (variant & 2) o.batch = 1;
         if (variant & 4) o.coding.nonnegative = 1;
         o.batches = 20;
@@ -804,7 +945,8 @@ static void test_bad_signals(void **state) {
     assert_memory_equal(&report, &untouched, sizeof report)
     source = from(P, 0, Y);
     FAILS(SHS_BAD_M, deliver);
-    source = from(P, M, Y), source.fails_at = 180;
+    source = from(P, M, Y);
+    source.fails_at = 180;
     FAILS(SHS_READ_FAILED, deliver);
     assert_int_equal(source.asked, 4);
     source = from(P, M, Y);
@@ -813,11 +955,15 @@ static void test_bad_signals(void **state) {
     FAILS(SHS_SIGNALS_NOT_FINITE, deliver);
     assert_int_equal(source.asked, 3);
     FAILS(SHS_BAD_SIGNALS, NULL);
-    o.test = Y, o.test_m = M, source = from(P, M, Y);
+    o.test = Y;
+    o.test_m = M;
+    source = from(P, M, Y);
     FAILS(SHS_SIGNALS_NOT_FINITE, deliver);
     assert_int_equal(source.asked, 0);
 #undef FAILS
-    memset(Y, 0, P * M * sizeof *Y), o.test_m = 0, source = from(P, M, Y);
+    memset(Y, 0, P * M * sizeof *Y);
+    o.test_m = 0;
+    source = from(P, M, Y);
     assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, D, P, &report)); /* zeros have no atoms */
     assert_unit_norm(P, N, D);
     free(Y);

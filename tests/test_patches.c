@@ -23,7 +23,9 @@ static shs_image new_image(shs_type type, int width, int height, int channels, s
     }
     image.pixels = pixels;
     image.type = type;
-    image.width = width, image.height = height, image.channels = channels;
+    image.width = width;
+    image.height = height;
+    image.channels = channels;
     image.row_stride = gap ? stride : 0;
     return image;
 }
@@ -66,7 +68,10 @@ static void check_grid(int width, int height, int pw, int ph, int sx, int sy) {
     shs_patches set = SHS_ZERO;
     int *xs = (int *)malloc((size_t)width * sizeof *xs), *ys = (int *)malloc((size_t)height * sizeof *ys), nx, ny, i,
         p = 0;
-    set.width = pw, set.height = ph, set.step_x = sx, set.step_y = sy;
+    set.width = pw;
+    set.height = ph;
+    set.step_x = sx;
+    set.step_y = sy;
     nx = grid_axis(width, patch_width(&set), sx ? sx : 1, xs);
     ny = grid_axis(height, patch_height(&set), sy ? sy : 1, ys);
     assert_int_equal(shs_patches_count(&image, &set, &p), nx * ny);
@@ -77,7 +82,8 @@ static void check_grid(int width, int height, int pw, int ph, int sx, int sy) {
         assert_int_equal(x, xs[i % nx]);
         assert_int_equal(y, ys[i / nx]);
     }
-    free(xs), free(ys);
+    free(xs);
+    free(ys);
     image_free(&image);
 }
 
@@ -99,7 +105,9 @@ static void test_distinct_positions(void **state) {
     shs_patches set = SHS_ZERO;
     int p = 0, i, x = 0, y = 0;
     (void)state;
-    set.mode = SHS_PATCH_MODE_DISTINCT, set.width = 5, set.height = 4;
+    set.mode = SHS_PATCH_MODE_DISTINCT;
+    set.width = 5;
+    set.height = 4;
     set.step_x = set.step_y = 2; /* not for this mode */
     assert_int_equal(shs_patches_count(&image, &set, &p), 7 * 5);
     assert_int_equal(p, 60);
@@ -118,7 +126,8 @@ static void test_random_positions(void **state) {
     int moved = 0, round;
     size_t i;
     (void)state;
-    set.mode = SHS_PATCH_MODE_RANDOM, set.seed = 9;
+    set.mode = SHS_PATCH_MODE_RANDOM;
+    set.seed = 9;
     for (round = 0; round < 3; round++) {
         size_t expected = round == 0 ? 40 : 23 * 13; /* all of them when there are fewer than asked for */
         set.count = round == 0 ? 40 : round == 1 ? 23 * 13 : 100000;
@@ -195,9 +204,12 @@ static const shs_type types[] = {SHS_TYPE_U8, SHS_TYPE_F32, SHS_TYPE_F64, SHS_TY
 static shs_patches set_of(int mode, int k) {
     shs_patches set = SHS_ZERO;
     set.mode = (shs_patch_mode)mode;
-    set.width = 5, set.height = 3;
-    set.step_x = 2, set.step_y = 4;
-    set.count = 50, set.seed = 4;
+    set.width = 5;
+    set.height = 3;
+    set.step_x = 2;
+    set.step_y = 4;
+    set.count = 50;
+    set.seed = 4;
     set.keep_mean = k & 1;
     set.unit_norm = k & 2;
     return set;
@@ -251,7 +263,10 @@ static void test_constant_image(void **state) {
     size_t i;
     (void)state;
     memset(pixels, 77, 12 * 9);
-    image.pixels = pixels, image.type = SHS_TYPE_U8, image.width = 12, image.height = 9;
+    image.pixels = pixels;
+    image.type = SHS_TYPE_U8;
+    image.width = 12;
+    image.height = 9;
     set.unit_norm = 1;
     s = get_all(NULL, &image, &set);
     for (i = 0; i < s.count; i++) assert_close(s.means[i], 77, 1e-4);
@@ -259,7 +274,9 @@ static void test_constant_image(void **state) {
     assert_ok(shs_patches_put(NULL, &image, &set, 0, s.count, s.Y, s.p, s.means, s.norms, sum, weight));
     for (i = 0; i < 12 * 9; i++) assert_close(sum[i], 77 * weight[i], EXACT);
     signals_free(&s);
-    free(pixels), free(sum), free(weight);
+    free(pixels);
+    free(sum);
+    free(weight);
 }
 
 /* ---- and back ---------------------------------------------------------------------------------------------------- */
@@ -291,7 +308,9 @@ static void check_round_trip(const shs_image *image, const shs_patches *set) {
                 assert_close(sum[at * (size_t)channels + (size_t)c], covered[at] * pixel(image, x, y, c),
                              (covered[at] + 1) * EXACT);
         }
-    free(sum), free(weight), free(covered);
+    free(sum);
+    free(weight);
+    free(covered);
     signals_free(&s);
 }
 
@@ -323,7 +342,10 @@ static void test_put_plain(void **state) {
     int i, x, y;
     (void)state;
     for (i = 0; i < 80; i++) Z[i] = (shs_real)i;
-    for (i = 0; i < 77; i++) sum[i] = 1000, weight[i] = 5;
+    for (i = 0; i < 77; i++) {
+        sum[i] = 1000;
+        weight[i] = 5;
+    }
     assert_int_equal(shs_patches_count(&image, &set, NULL), 4);
     assert_ok(shs_patches_put(NULL, &image, &set, 0, 4, Z, 20, NULL, NULL, sum, weight));
     for (y = 0; y < 7; y++)
@@ -332,7 +354,9 @@ static void test_put_plain(void **state) {
             assert_close(sum[11 * y + x], inside ? 1000 + 20 * patch + 5 * (y % 3) + x % 5 : 1000, 0);
             assert_close(weight[11 * y + x], inside ? 6 : 5, 0);
         }
-    free(Z), free(sum), free(weight);
+    free(Z);
+    free(sum);
+    free(weight);
     image_free(&image);
 }
 
@@ -362,7 +386,9 @@ static void test_average(void **state) {
                         assert_close(out[i], expected, EXACT);
                     }
                     if (!in_place) free(out);
-                    free(sum), free(weight), free(kept);
+                    free(sum);
+                    free(weight);
+                    free(kept);
                     image_free(&image);
                 }
 }
@@ -410,7 +436,9 @@ static void check_approximation(const shs_image *image, const shs_patches *set, 
     assert_int_equal(report.not_reached, naive.not_reached);
     assert_close(report.sum2, naive.sum2, BY_TYPE(1e-5, 1e-11) * (double)naive.sum2);
     assert_close(report.rmse, naive.rmse, BY_TYPE(1e-5, 1e-11) * (double)naive.rmse);
-    free(D), free(expected), free(out);
+    free(D);
+    free(expected);
+    free(out);
 }
 
 static void test_approximate(void **state) {
@@ -446,14 +474,18 @@ static void test_approximate_limits_each(void **state) {
     count = shs_patches_count(&image, &set, NULL);
     sparsity = (int *)malloc(count * sizeof *sparsity);
     tolerance = (shs_real *)malloc(count * sizeof *tolerance);
-    for (i = 0; i < count; i++) sparsity[i] = (int)(i % 5), tolerance[i] = (shs_real)(60 + 20 * (i % 7));
+    for (i = 0; i < count; i++) {
+        sparsity[i] = (int)(i % 5);
+        tolerance[i] = (shs_real)(60 + 20 * (i % 7));
+    }
     coding.sparsity_each = sparsity;
     check_approximation(&image, &set, 40, &coding, 0);
     coding.tolerance_each = tolerance;
     check_approximation(&image, &set, 40, &coding, 0);
     coding.sparsity_each = NULL;
     check_approximation(&image, &set, 40, &coding, 0);
-    free(sparsity), free(tolerance);
+    free(sparsity);
+    free(tolerance);
     image_free(&image);
 }
 
@@ -467,7 +499,8 @@ static void test_approximate_in_other_units(void **state) {
     int p = 0, k, i;
     (void)state;
     shs_patches_count(&image, &set, &p);
-    D = new_dictionary(p, 40, 12), scaled = new_dictionary(p, 40, 12);
+    D = new_dictionary(p, 40, 12);
+    scaled = new_dictionary(p, 40, 12);
     coding.sparsity = 3;
     assert_ok(shs_patches_approximate(NULL, &image, &set, 40, D, p, &coding, 0, expected, NULL));
     for (k = 0; k < 4; k++) {
@@ -478,7 +511,8 @@ static void test_approximate_in_other_units(void **state) {
         else assert_status(status, SHS_OUT_OF_RANGE);
         for (i = 0; i < 600 && status == SHS_OK; i++) assert_close(out[i], expected[i], BY_TYPE(1e-2, 1e-9));
     }
-    free(D), free(scaled);
+    free(D);
+    free(scaled);
     image_free(&image);
 }
 
@@ -496,7 +530,8 @@ static void test_denoises(void **state) {
         clean[i] = (shs_real)(128 + 60 * sin(0.2 * (i % 64)) + (i / 64 + i % 64 > 70 ? 40 : 0));
         pixels[i] = (shs_real)((double)clean[i] + sigma * (double)pixels[i]);
     }
-    noisy.pixels = pixels, noisy.width = noisy.height = 64;
+    noisy.pixels = pixels;
+    noisy.width = noisy.height = 64;
     coding.tolerance = (shs_real)(1.15 * sigma * 8);
     assert_ok(shs_dictionary_dct(8, 8, 1, 256, D, 64));
     assert_ok(shs_patches_approximate(NULL, &noisy, &set, 256, D, 64, &coding, (shs_real)(30 / sigma), out, NULL));
@@ -505,7 +540,10 @@ static void test_denoises(void **state) {
         after += pow((double)out[i] - (double)clean[i], 2);
     }
     assert_true(after < before / 6); /* 7.8 dB */
-    free(clean), free(pixels), free(out), free(D);
+    free(clean);
+    free(pixels);
+    free(out);
+    free(D);
 }
 
 /* ---- threads ----------------------------------------------------------------------------------------------------- */
@@ -561,7 +599,10 @@ static void test_threads(void **state) {
 /* ---- cancelling and memory --------------------------------------------------------------------------------------- */
 
 static int cancel_later(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
-    (void)phase, (void)step, (void)steps, (void)error;
+    (void)phase;
+    (void)step;
+    (void)steps;
+    (void)error;
     return --*(int *)user < 0;
 }
 
@@ -575,7 +616,8 @@ static void test_cancel(void **state) {
     (void)state;
     set.step_x = set.step_y = 1;
     coding.sparsity = 2;
-    ctx.progress_fn = cancel_later, ctx.progress_user = &left;
+    ctx.progress_fn = cancel_later;
+    ctx.progress_user = &left;
     for (k = 0;; k++) {
         shs_status status;
         for (i = 0; i < 7200; i++) out[i] = -5;
@@ -586,7 +628,8 @@ static void test_cancel(void **state) {
         for (i = 0; i < 7200; i++) assert_close(out[i], -5, 0);
     }
     assert_true(k > 0);
-    free(D), free(out);
+    free(D);
+    free(out);
     image_free(&image);
 }
 
@@ -618,7 +661,9 @@ static void test_workspace(void **state) {
             assert_memory_equal(out, expected, 21600 * sizeof *out);
             free(memory);
         }
-    free(D), free(out), free(expected);
+    free(D);
+    free(out);
+    free(expected);
     image_free(&image);
 }
 
@@ -630,7 +675,10 @@ static void test_memory_promise(void **state) {
     shs_omp_options coding = SHS_ZERO;
     unsigned char one = 0;
     (void)state;
-    image.pixels = &one, image.type = SHS_TYPE_U8, image.width = image.height = 3000, image.channels = 3;
+    image.pixels = &one;
+    image.type = SHS_TYPE_U8;
+    image.width = image.height = 3000;
+    image.channels = 3;
     coding.sparsity = 10;
     ctx.threads = 2;
     assert_in_range(shs_patches_approximate_workspace(&ctx, &image, &set, 256, &coding), 1,
@@ -650,8 +698,14 @@ enum { OF_PATCHES = 0, OF_IMAGE, OF_WEIGHT };
 static untouched untouched_outputs(size_t patches, size_t image, size_t weight, uint64_t seed) {
     untouched k = {{NULL}, {NULL}, {0}, -7, -7};
     int i;
-    k.sizes[OF_PATCHES] = patches, k.sizes[OF_IMAGE] = image, k.sizes[OF_WEIGHT] = weight;
-    for (i = 0; i < 3; i++, seed++) k.now[i] = new_normal(k.sizes[i], seed), k.before[i] = new_normal(k.sizes[i], seed);
+    k.sizes[OF_PATCHES] = patches;
+    k.sizes[OF_IMAGE] = image;
+    k.sizes[OF_WEIGHT] = weight;
+    for (i = 0; i < 3; i++) {
+        k.now[i] = new_normal(k.sizes[i], seed);
+        k.before[i] = new_normal(k.sizes[i], seed);
+        seed++;
+    }
     return k;
 }
 
@@ -659,7 +713,8 @@ static void untouched_end(untouched *k) {
     int i;
     for (i = 0; i < 3; i++) {
         assert_memory_equal(k->now[i], k->before[i], k->sizes[i] * sizeof **k->now);
-        free(k->now[i]), free(k->before[i]);
+        free(k->now[i]);
+        free(k->before[i]);
     }
     assert_true(k->x == -7 && k->y == -7);
 }
@@ -673,8 +728,15 @@ static void test_bad_images(void **state) {
     int k, p = -7;
     (void)state;
     for (k = 0; k < 9; k++) bad[k] = good;
-    bad[0].pixels = NULL, bad[1].width = 0, bad[2].height = -3, bad[3].channels = -1, bad[4].row_stride = 59;
-    bad[5].type = SHS_TYPE_I16, bad[6].type = SHS_TYPE_COUNT, bad[7].type = (shs_type)-1, bad[8].width = -20;
+    bad[0].pixels = NULL;
+    bad[1].width = 0;
+    bad[2].height = -3;
+    bad[3].channels = -1;
+    bad[4].row_stride = 59;
+    bad[5].type = SHS_TYPE_I16;
+    bad[6].type = SHS_TYPE_COUNT;
+    bad[7].type = (shs_type)-1;
+    bad[8].width = -20;
     for (k = 0; k < 9; k++) {
         assert_int_equal(shs_patches_count(bad + k, &set, &p), k == 0 ? shs_patches_count(&good, &set, NULL) : 0);
         assert_status(shs_patches_get(NULL, bad + k, &set, 0, 10, Y, 45, NULL, NULL), SHS_BAD_IMAGE);
@@ -705,8 +767,14 @@ static void test_bad_sets(void **state) {
     int k;
     (void)state;
     for (k = 0; k < 8; k++) bad[k] = good;
-    bad[0].width = 21, bad[1].height = 16, bad[2].width = -1, bad[3].height = -5, bad[4].step_x = -1, bad[5].step_y = -2;
-    bad[6].mode = (shs_patch_mode)3, bad[7].mode = (shs_patch_mode)-1;
+    bad[0].width = 21;
+    bad[1].height = 16;
+    bad[2].width = -1;
+    bad[3].height = -5;
+    bad[4].step_x = -1;
+    bad[5].step_y = -2;
+    bad[6].mode = (shs_patch_mode)3;
+    bad[7].mode = (shs_patch_mode)-1;
     for (k = 0; k < 8; k++) {
         int p = -7;
         assert_int_equal(shs_patches_count(&image, bad + k, &p), 0);
@@ -752,14 +820,19 @@ static void test_bad_arguments(void **state) {
     assert_status(shs_patches_approximate(NULL, &image, &set, 10, D, 15, &coding, 0, NULL, NULL), SHS_BAD_OUTPUT);
     bad.sparsity = -1;
     assert_status(shs_patches_approximate(NULL, &image, &set, 10, D, 15, &bad, 0, out, NULL), SHS_BAD_SPARSITY);
-    bad.sparsity = 0, bad.tolerance = -1;
+    bad.sparsity = 0;
+    bad.tolerance = -1;
     assert_status(shs_patches_approximate(NULL, &image, &set, 10, D, 15, &bad, 0, out, NULL), SHS_BAD_TOLERANCE);
     ctx.threads = -1;
     assert_status(shs_patches_approximate(&ctx, &image, &set, 10, D, 15, &coding, 0, out, NULL), SHS_BAD_CONTEXT);
     D[149] = (shs_real)NAN;
     assert_status(shs_patches_approximate(NULL, &image, &set, 10, D, 15, &coding, 0, out, NULL), SHS_DICTIONARY_NOT_FINITE);
     assert_memory_equal(out, kept, 300 * sizeof *out);
-    free(Y), free(D), free(out), free(kept), free(weight);
+    free(Y);
+    free(D);
+    free(out);
+    free(kept);
+    free(weight);
     image_free(&image);
 }
 
@@ -772,7 +845,10 @@ static void test_not_finite(void **state) {
     shs_real *D = new_dictionary(64, 10, 37), *out = new_normal(600, 38), *kept = new_normal(600, 38);
     int i, k;
     (void)state;
-    image.pixels = pixels, image.type = SHS_TYPE_F32, image.width = 30, image.height = 20;
+    image.pixels = pixels;
+    image.type = SHS_TYPE_F32;
+    image.width = 30;
+    image.height = 20;
     for (i = 0; i < 600; i++) pixels[i] = (float)(i % 13);
     coding.sparsity = 2;
     for (k = 0; k < 2; k++) {
@@ -781,7 +857,10 @@ static void test_not_finite(void **state) {
         pixels[0] = 0;
     }
     assert_memory_equal(out, kept, 600 * sizeof *out);
-    free(pixels), free(D), free(out), free(kept);
+    free(pixels);
+    free(D);
+    free(out);
+    free(kept);
 }
 
 /* Cancelled after the first of two blocks of patches: nothing is written. */
@@ -793,12 +872,16 @@ static void test_cancelled_between_blocks(void **state) {
     shs_context ctx = SHS_ZERO;
     int left = 0;
     (void)state;
-    set.width = set.height = 2, coding.sparsity = 1;
+    set.width = set.height = 2;
+    coding.sparsity = 1;
     assert_true(shs_patches_count(&image, &set, NULL) > PATCHES_A_BLOCK);
-    ctx.progress_fn = cancel_later, ctx.progress_user = &left;
+    ctx.progress_fn = cancel_later;
+    ctx.progress_user = &left;
     assert_status(shs_patches_approximate(&ctx, &image, &set, 6, D, 4, &coding, 1, out, NULL), SHS_CANCELLED);
     assert_memory_equal(out, kept, 18000 * sizeof *out);
-    free(D), free(out), free(kept);
+    free(D);
+    free(out);
+    free(kept);
     image_free(&image);
 }
 
@@ -814,7 +897,10 @@ static shs_noise noise_of(const float *clean, int width, int height, double sigm
     assert_non_null(noisy);
     shs_random_seed(&r, 91);
     for (i = 0; i < count; i++) noisy[i] = clean[i] + (float)(sigma * (double)shs_random_normal(&r));
-    image.pixels = noisy, image.type = SHS_TYPE_F32, image.width = width, image.height = height;
+    image.pixels = noisy;
+    image.type = SHS_TYPE_F32;
+    image.width = width;
+    image.height = height;
     assert_ok(shs_noise_sigma(NULL, &image, &noise));
     free(noisy);
     return noise;
@@ -873,7 +959,8 @@ static void test_noise_is_a_guess(void **state) {
     noise = noise_of(a, SIDE, SIDE, 0);
     assert_true(noise.guess && noise.patches == 0);
     assert_close(noise.sigma, 0, 0);
-    free(a), free(fine);
+    free(a);
+    free(fine);
 }
 
 static int by_size(const void *a, const void *b) {
@@ -942,30 +1029,41 @@ static void test_noise_of_channels(void **state) {
     (void)state;
     assert_non_null(bytes);
     for (i = 0; i < 3 * SIDE * SIDE; i++) x[i] = 50 + (shs_real)(4 + i % 3) * x[i];
-    image.pixels = x, image.type = SHS_TYPE_REAL, image.width = image.height = SIDE, image.channels = 3;
+    image.pixels = x;
+    image.type = SHS_TYPE_REAL;
+    image.width = image.height = SIDE;
+    image.channels = 3;
     assert_ok(shs_noise_sigma(NULL, &image, &noise));
     assert_close(noise.sigma, sqrt((16 + 25 + 36) / 3.0), 0.5);
     assert_true(noise.patches > 8000 && !noise.guess);
     for (i = 0; i < SIDE * SIDE; i++) bytes[i] = i % SIDE < SIDE / 2 ? 255 : (unsigned char)(2 * (double)x[3 * i]);
-    image.pixels = bytes, image.type = SHS_TYPE_U8, image.channels = 1;
+    image.pixels = bytes;
+    image.type = SHS_TYPE_U8;
+    image.channels = 1;
     assert_ok(shs_noise_sigma(NULL, &image, &noise));
     assert_close(noise.sigma, 8, 0.15 * 8);
     assert_status(shs_noise_sigma(NULL, &image, NULL), SHS_BAD_OUTPUT);
     image.height = 6;
     assert_status(shs_noise_sigma(NULL, &image, &noise), SHS_BAD_PATCHES);
-    image.height = SIDE, image.pixels = NULL;
+    image.height = SIDE;
+    image.pixels = NULL;
     assert_status(shs_noise_sigma(NULL, &image, &noise), SHS_BAD_IMAGE);
     x[77] = (shs_real)NAN;
-    image.pixels = x, image.type = SHS_TYPE_REAL;
+    image.pixels = x;
+    image.type = SHS_TYPE_REAL;
     assert_status(shs_noise_sigma(NULL, &image, &noise), SHS_IMAGE_NOT_FINITE);
-    free(x), free(bytes);
+    free(x);
+    free(bytes);
 }
 
 /* Of values that stand in a picture the estimate is within a quarter, or what it says of itself points the right way. */
 static shs_noise right_or_flagged(const float *a, int width, int height, double sigma) {
     shs_image image = SHS_ZERO;
     shs_noise noise = SHS_ZERO;
-    image.pixels = a, image.type = SHS_TYPE_F32, image.width = width, image.height = height;
+    image.pixels = a;
+    image.type = SHS_TYPE_F32;
+    image.width = width;
+    image.height = height;
     assert_ok(shs_noise_sigma(NULL, &image, &noise));
     if (noise.guess == SHS_NOISE_FEW) return noise;
     if (noise.guess != SHS_NOISE_CLIPPED) assert_true((double)noise.sigma > 0.75 * sigma);
@@ -1063,7 +1161,8 @@ static void test_noise_in_other_units(void **state) {
     }
     for (i = 0; i < SIDE * SIDE; i++) scaled[i] = i % SIDE < SIDE / 2 ? FLT_MAX : -FLT_MAX;
     assert_close(noise_of(scaled, SIDE, SIDE, 0).sigma, 0, 0);
-    free(a), free(scaled);
+    free(a);
+    free(scaled);
 }
 
 int main(void) {

@@ -17,7 +17,9 @@ static double *naive_noise(const plain_cube *p, const unsigned char *valid) {
     count = naive_moments(&d, pairs, mean, noise);
     assert_true(count > 0);
     for (b = 0; b < B * B; b++) noise[b] /= 2;
-    free(d.x), free(pairs), free(mean);
+    free(d.x);
+    free(pairs);
+    free(mean);
     return noise;
 }
 
@@ -41,11 +43,14 @@ static void naive_mnf_values(int n, const double *C, const double *N, double *va
         for (j = 0; j < n; j++)
             for (i = 0; i < j; i++) {
                 double t = W[j * n + i];
-                W[j * n + i] = W[i * n + j], W[i * n + j] = t;
+                W[j * n + i] = W[i * n + j];
+                W[i * n + j] = t;
             }
     }
     shs_eigh_naive(n, W, values, V);
-    free(L), free(W), free(V);
+    free(L);
+    free(W);
+    free(V);
 }
 
 /* Smooth sources, so that neighbours are alike, and noise of a different strength in every band. */
@@ -91,7 +96,8 @@ static void check_components(const shs_pca *pca, const plain_cube *p, const doub
     for (i = 0; i < B; i++) trace += C[i * B + i];
     check_near("mean", (size_t)B, pca->mean, mean, bound * largest_of(values_of(p), p->x));
     assert_close(pca->total_variance, trace, bound * trace);
-    CV = naive_product(0, B, K, B, C, pca->vectors), VV = naive_product(1, K, K, B, pca->vectors, pca->vectors);
+    CV = naive_product(0, B, K, B, C, pca->vectors);
+    VV = naive_product(1, K, K, B, pca->vectors, pca->vectors);
     for (j = 0; j < K; j++) {
         for (i = 0; i < B; i++) assert_close(CV[j * B + i], pca->eigenvalues[j] * pca->vectors[j * B + i], bound * trace);
         for (i = 0; i < K; i++) assert_close(VV[j * K + i], i == j, 1e-12);
@@ -102,7 +108,8 @@ static void check_components(const shs_pca *pca, const plain_cube *p, const doub
         }
     }
     check_signs(B, K, pca->vectors);
-    free(CV), free(VV);
+    free(CV);
+    free(VV);
 }
 
 static shs_pca fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *o) {
@@ -113,7 +120,10 @@ static shs_pca fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_o
 
 static shs_pca_options options_of(int components, int correlation, int sample, int precise) {
     shs_pca_options o = SHS_ZERO;
-    o.components = components, o.correlation = correlation, o.divisor = (shs_divisor)sample, o.precise = precision_of(precise);
+    o.components = components;
+    o.correlation = correlation;
+    o.divisor = (shs_divisor)sample;
+    o.precise = precision_of(precise);
     return o;
 }
 
@@ -158,7 +168,9 @@ static void check_golden(int which) {
         assert_true(worst_vector <= (o.precise == SHS_PRECISION_ALWAYS ? 1e-9 : BY_TYPE(1e-3, 1e-9)));
         shs_pca_free(NULL, &pca);
     }
-    free(mean), free(values), free(vectors);
+    free(mean);
+    free(values);
+    free(vectors);
     cube_free(&cube);
 }
 
@@ -184,7 +196,8 @@ static void check_component(size_t n, const double *y, const unsigned char *byte
     size_t i, wrong = 0;
     for (i = 0; i < n; i++) {
         with += y[i] * reference[i];
-        low = fmin(low, reference[i]), high = fmax(high, reference[i]);
+        low = fmin(low, reference[i]);
+        high = fmax(high, reference[i]);
     }
     assert_true(with > 0); /* the sign is fixed */
     for (i = 0; i < n; i++) {
@@ -208,7 +221,8 @@ static void check_defaults(int which, shs_type type, shs_interleave interleave) 
     cube = cube_of(&p, type, interleave, 0);
     naive_moments(&p, NULL, mean, C);
     assert_ok(shs_eigh(NULL, B, C, B, B, values, V, B));
-    bytes.rescale = 1, bytes.high = 255;
+    bytes.rescale = 1;
+    bytes.high = 255;
     assert_ok(shs_pca_run(NULL, &cube, NULL, &exact, NULL));
     assert_ok(shs_pca_run(NULL, &cube, NULL, &bytes, NULL));
     for (k = 0; k < B; k++) {
@@ -222,9 +236,17 @@ static void check_defaults(int which, shs_type type, shs_interleave interleave) 
     }
     print_message("%s as type %d: %d of %d components as in double\n", golden(which)->name, (int)type, known, B);
     assert_true(known >= 12);
-    free(mean), free(C), free(values), free(V), free(forward), free(Y), free(p.x);
-    sink_free(&exact), sink_free(&bytes);
-    cube_free(&cube), cube_free(&given);
+    free(mean);
+    free(C);
+    free(values);
+    free(V);
+    free(forward);
+    free(Y);
+    free(p.x);
+    sink_free(&exact);
+    sink_free(&bytes);
+    cube_free(&cube);
+    cube_free(&given);
 }
 
 static void test_defaults_are_those_of_double(void **state) {
@@ -251,7 +273,9 @@ static void check_grass(const shs_cube *cube, shs_interleave interleave) {
     plain_cube out;
     int k;
     size_t i;
-    sink.rescale = 1, sink.low = 0, sink.high = 255;
+    sink.rescale = 1;
+    sink.low = 0;
+    sink.high = 255;
     assert_ok(shs_pca_transform(NULL, &pca, cube, &sink));
     out = sink_values(&sink, 100, 100, 4);
     for (k = 0; k < 4; k++) {
@@ -262,7 +286,8 @@ static void check_grass(const shs_cube *cube, shs_interleave interleave) {
         plane = read_bytes_or_skip(golden_path(file), 10000);
         for (i = 0; i < 10000; i++) {
             double v = pixel_of(&out, i)[k];
-            straight += v != (double)plane[i], negative += v != 255.0 - (double)plane[i];
+            straight += v != (double)plane[i];
+            negative += v != 255.0 - (double)plane[i];
         }
         if (straight && negative) fail_msg("plane %d: %d bytes differ, %d from the negative", k + 1, straight, negative);
         free(plane);
@@ -309,7 +334,10 @@ static void test_covariance_and_correlation(void **state) {
                     check_components(&pca, &p, mean, R, precise ? 1e-12 : BY_TYPE(1e-6, 1e-12));
                     shs_pca_free(NULL, &pca);
                 }
-    free(p.x), free(mean), free(C), free(R);
+    free(p.x);
+    free(mean);
+    free(C);
+    free(R);
     cube_free(&cube);
 }
 
@@ -416,8 +444,13 @@ static void test_transform_and_inverse(void **state) {
                 assert_ok(shs_pca_denoise(NULL, &pca, 0, &cube, &denoised));
                 got = sink_values(&denoised, 23, 31, 8);
                 check_near("denoised", values_of(&got), got.x, x, 4 * bound * scale);
-                free(got.x), free(x), free(y), free(plain_y.x);
-                sink_free(&components), sink_free(&back), sink_free(&denoised);
+                free(got.x);
+                free(x);
+                free(y);
+                free(plain_y.x);
+                sink_free(&components);
+                sink_free(&back);
+                sink_free(&denoised);
                 shs_pca_free(NULL, &pca);
             }
     free(p.x);
@@ -438,7 +471,9 @@ static void test_run(void **state) {
             stream s;
             for (k = 0; k < 3; k++) {
                 to[k] = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 23, 31, 3);
-                to[k].rescale = rescale, to[k].low = -1, to[k].high = 1;
+                to[k].rescale = rescale;
+                to[k].low = -1;
+                to[k].high = 1;
             }
             assert_ok(shs_pca_transform(NULL, &pca, &cube, to));
             assert_ok(shs_pca_run(NULL, &cube, &o, to + 1, &made));
@@ -475,7 +510,8 @@ static void test_mnf_run(void **state) {
     for (k = 1; k < 3; k++) assert_memory_equal(to[0].pixels, to[k].pixels, 23 * 31 * 3 * sizeof(double));
     for (k = 0; k < 3; k++) sink_free(to + k);
     shs_pca_free(NULL, &mnf), shs_pca_free(NULL, &made);
-    free(p.x), cube_free(&cube);
+    free(p.x);
+    cube_free(&cube);
 }
 
 /* From all components fitted, the first few only; and whole numbers come back as they were. */
@@ -491,11 +527,14 @@ static void test_denoise(void **state) {
     size_t i;
     (void)state;
     for (i = 0; i < values_of(&p); i++) p.x[i] = floor(p.x[i] * 100);
-    cube = cube_f64(&p), whole = cube_of(&p, SHS_TYPE_U16, SHS_INTERLEAVE_BIL, 1);
-    a = fit(NULL, &cube, &all), b = fit(NULL, &cube, &three);
+    cube = cube_f64(&p);
+    whole = cube_of(&p, SHS_TYPE_U16, SHS_INTERLEAVE_BIL, 1);
+    a = fit(NULL, &cube, &all);
+    b = fit(NULL, &cube, &three);
     assert_ok(shs_pca_denoise(NULL, &a, 3, &cube, &first));
     assert_ok(shs_pca_denoise(NULL, &b, 0, &cube, &second));
-    x = sink_values(&first, 23, 31, 8), y = sink_values(&second, 23, 31, 8);
+    x = sink_values(&first, 23, 31, 8);
+    y = sink_values(&second, 23, 31, 8);
     check_near("first three", values_of(&x), x.x, y.x, 1e-11 * largest_of(values_of(&p), p.x));
     assert_ok(shs_pca_denoise(NULL, &a, 0, &whole, &integers));
     free(x.x);
@@ -504,8 +543,14 @@ static void test_denoise(void **state) {
     assert_status(shs_pca_denoise(NULL, &b, 4, &cube, &second), SHS_BAD_COMPONENTS);
     assert_status(shs_pca_denoise(NULL, &b, -1, &cube, &second), SHS_BAD_COMPONENTS);
     shs_pca_free(NULL, &a), shs_pca_free(NULL, &b);
-    free(p.x), free(x.x), free(y.x);
-    cube_free(&cube), cube_free(&whole), sink_free(&first), sink_free(&second), sink_free(&integers);
+    free(p.x);
+    free(x.x);
+    free(y.x);
+    cube_free(&cube);
+    cube_free(&whole);
+    sink_free(&first);
+    sink_free(&second);
+    sink_free(&integers);
 }
 
 /* Missing pixels are missing in the components, in what is rebuilt and in the scores. */
@@ -524,7 +569,8 @@ static void test_missing_pixels(void **state) {
         if (!valid[i]) pixel_of(&p, i)[i % 6] = -1;
     }
     cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, 1);
-    cube.has_nodata = 1, cube.nodata = -1;
+    cube.has_nodata = 1;
+    cube.nodata = -1;
     q = plain_of(&cube);
     naive_moments(&q, valid, mean, C);
     pca = fit(NULL, &cube, &o);
@@ -533,7 +579,9 @@ static void test_missing_pixels(void **state) {
     for (call = 0; call < 4; call++) {
         int outputs = call == 3 ? 1 : 6;
         shs_sink sink = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 19, 29, outputs);
-        sink.rescale = call == 1, sink.low = 1, sink.high = 2;
+        sink.rescale = call == 1;
+        sink.low = 1;
+        sink.high = 2;
         assert_ok(call == 3   ? shs_rx(NULL, &cube, &o, &sink, &rank)
                   : call == 2 ? shs_pca_denoise(NULL, &pca, 0, &cube, &sink)
                               : shs_pca_transform(NULL, &pca, &cube, &sink));
@@ -547,7 +595,9 @@ static void test_missing_pixels(void **state) {
         sink_free(&sink);
     }
     shs_pca_free(NULL, &pca);
-    free(p.x), free(q.x), free(valid);
+    free(p.x);
+    free(q.x);
+    free(valid);
     cube_free(&cube);
 }
 
@@ -576,8 +626,13 @@ static void check_deficient(int lines, int samples, int bands, int dimensions, d
     scale = naive_map(&p, components, pca.forward, pca.mean, NULL, y);
     check_near("components", pixels_of(&p) * (size_t)components, out.x, y, 1e-12 * scale);
     shs_pca_free(NULL, &pca);
-    free(p.x), free(out.x), free(mean), free(C), free(y);
-    cube_free(&cube), sink_free(&sink);
+    free(p.x);
+    free(out.x);
+    free(mean);
+    free(C);
+    free(y);
+    cube_free(&cube);
+    sink_free(&sink);
 }
 
 static void test_deficient_cubes(void **state) {
@@ -602,7 +657,8 @@ static void test_constant_bands(void **state) {
     for (k = 224 - 22; k < 224; k++) assert_close(pca.eigenvalues[k], 0, 1e-13 * pca.eigenvalues[0]);
     assert_true(pca.eigenvalues[224 - 23] > 1e-10 * pca.eigenvalues[0]);
     shs_pca_free(NULL, &pca);
-    memset(pattern, UNTOUCHED, sizeof pattern), memcpy(&untouched, pattern, sizeof pattern);
+    memset(pattern, UNTOUCHED, sizeof pattern);
+    memcpy(&untouched, pattern, sizeof pattern);
     o.correlation = 1;
     assert_status(shs_pca_fit(NULL, &cube, &o, &untouched), SHS_ZERO_VARIANCE);
     assert_memory_equal(&untouched, pattern, sizeof pattern);
@@ -620,7 +676,9 @@ static void test_rescaled_constant(void **state) {
     for (i = 0; i < 126; i++) p.x[i] = i % 3 == 1 ? (double)(i / 3) : 5;
     cube = cube_of(&p, SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 0);
     pca = fit(NULL, &cube, NULL);
-    sink.rescale = 1, sink.low = -100, sink.high = 200;
+    sink.rescale = 1;
+    sink.low = -100;
+    sink.high = 200;
     assert_ok(shs_pca_transform(NULL, &pca, &cube, &sink));
     out = sink_values(&sink, 6, 7, 3);
     assert_close(out.x[0], -100, 0);
@@ -628,8 +686,10 @@ static void test_rescaled_constant(void **state) {
     for (i = 0; i < 126; i++)
         if (i % 3) assert_close(out.x[i], -100, 0);
     shs_pca_free(NULL, &pca);
-    free(p.x), free(out.x);
-    cube_free(&cube), sink_free(&sink);
+    free(p.x);
+    free(out.x);
+    cube_free(&cube);
+    sink_free(&sink);
 }
 
 /* ---- anomaly scores ---------------------------------------------------------------------------------------------- */
@@ -662,7 +722,8 @@ static void test_rx(void **state) {
         out = sink_values(&sink, 33, 41, 1);
         check_near("scores", pixels_of(&p), out.x, expected,
                    (o.precise == SHS_PRECISION_ALWAYS ? 1e-10 : BY_TYPE(2e-4, 1e-10)) * largest_of(pixels_of(&p), expected));
-        free(expected), free(out.x);
+        free(expected);
+        free(out.x);
         sink_free(&sink);
     }
     free(p.x);
@@ -695,7 +756,9 @@ static void test_rx_of_deficient_cubes(void **state) {
         o.components = 2;
         assert_ok(shs_rx(NULL, &cube, &o, &sink, &rank));
         assert_int_equal(rank, 2);
-        free(y), free(expected), free(out.x);
+        free(y);
+        free(expected);
+        free(out.x);
         sink_free(&sink);
         shs_pca_free(NULL, &pca);
     }
@@ -719,7 +782,8 @@ static void test_rx_of_a_constant_cube(void **state) {
     assert_int_equal(rank, -1);
     for (i = 0; i < 30 * sizeof(float); i++) assert_int_equal(((unsigned char *)sink.pixels)[i], UNTOUCHED);
     free(p.x);
-    cube_free(&cube), sink_free(&sink);
+    cube_free(&cube);
+    sink_free(&sink);
 }
 
 /* The chance that a target scores higher than another pixel; equal scores count half. */
@@ -807,7 +871,11 @@ static void trimmed_twin(const plain_cube *p, double trim, int rounds, double *s
             kept += in[i];
         }
     }
-    free(mean), free(C), free(u), free(sorted), free(in);
+    free(mean);
+    free(C);
+    free(u);
+    free(sorted);
+    free(in);
 }
 
 enum { TRIM_LINES = 20, TRIM_SAMPLES = 30, TRIM_BANDS = 6, TRIM_ODD = TRIM_LINES * TRIM_SAMPLES / 20 };
@@ -864,7 +932,10 @@ static void test_rx_trimmed_finds_what_plain_rx_hides(void **state) {
         trimmed_twin(&p, 0.1, rounds, expected);
         check_near("trimmed", N, scores, expected, BY_TYPE(1e-6, 1e-9) * largest_of(N, expected));
     }
-    free(p.x), free(expected), cube_free(&cube), sink_free(&sink);
+    free(p.x);
+    free(expected);
+    cube_free(&cube);
+    sink_free(&sink);
 }
 
 static void *ones_alloc(void *user, size_t size) {
@@ -923,7 +994,10 @@ static void test_rx_trimmed_in_every_way(void **state) {
     assert_ok(shs_rx_transform(NULL, &rx, &cube, &again));
     check_near("fit", N, (const double *)again.pixels, (const double *)first.pixels, 0);
     shs_pca_free(NULL, &rx);
-    free(p.x), cube_free(&cube), sink_free(&first), sink_free(&again);
+    free(p.x);
+    cube_free(&cube);
+    sink_free(&first);
+    sink_free(&again);
 }
 
 /* A missing pixel stays missing, by mask or by value, and takes no part. One band works; equal pixels beside one other do not. */
@@ -946,7 +1020,8 @@ static void test_rx_trimmed_at_its_ends(void **state) {
         assert_status(shs_rx(NULL, &cube, &o, &a, NULL), SHS_BAD_OPTIONS);
         assert_true(holds_untouched(a.pixels, N * sizeof(double)));
     }
-    o.trim = 0.1, o.trim_rounds = -1;
+    o.trim = 0.1;
+    o.trim_rounds = -1;
     assert_status(shs_rx(NULL, &cube, &o, &a, NULL), SHS_BAD_OPTIONS);
     o.trim_rounds = 0;
     for (i = 0; i < N; i++) mask[i] = (unsigned char)(i % 4 != 1);
@@ -992,8 +1067,15 @@ static void test_rx_trimmed_at_its_ends(void **state) {
         assert_status(status, SHS_NO_MEMORY);
     }
     assert_true(k > 8);
-    free(p.x), free(one.x), free(single.x), cube_free(&cube), cube_free(&line), cube_free(&pixel);
-    sink_free(&a), sink_free(&b), sink_free(&ten);
+    free(p.x);
+    free(one.x);
+    free(single.x);
+    cube_free(&cube);
+    cube_free(&line);
+    cube_free(&pixel);
+    sink_free(&a);
+    sink_free(&b);
+    sink_free(&ten);
 }
 
 /* One huge pixel hides every other component under rounding, until it is trimmed; and the variance that components explain depends
@@ -1032,7 +1114,8 @@ static void test_rx_trimmed_of_a_huge_pixel(void **state) {
     assert_ok(shs_rx_fit(NULL, &cube, &o, &rx));
     assert_int_equal(rx.components, 2);
     shs_pca_free(NULL, &rx);
-    free(p.x), cube_free(&cube);
+    free(p.x);
+    cube_free(&cube);
 }
 
 /* `components` is the most there may be, and the rules leave fewer. More than the pixels have are refused all the same. */
@@ -1051,7 +1134,8 @@ static void test_rx_of_components_beside_rules(void **state) {
     o.variance = (shs_wide)0.99;
     assert_ok(shs_rx(NULL, &cube, &o, &sink, &rank));
     assert_int_equal(rank, 2);
-    o.components = 4, o.skip = 1;
+    o.components = 4;
+    o.skip = 1;
     assert_ok(shs_rx(NULL, &cube, &o, &sink, &rank));
     assert_int_equal(rank, 1);
     o.skip = 2; /* the rule leaves none behind them */
@@ -1059,12 +1143,15 @@ static void test_rx_of_components_beside_rules(void **state) {
     cube_free(&cube);
     for (i = 0; i < pixels_of(&p); i++) pixel_of(&p, i)[5] = pixel_of(&p, i)[4] = pixel_of(&p, i)[3];
     cube = cube_f64(&p);
-    o.components = 5, o.skip = 0;
+    o.components = 5;
+    o.skip = 0;
     assert_status(shs_rx(NULL, &cube, &o, &sink, &rank), SHS_RANK_TOO_LOW);
     o.components = 4;
     assert_ok(shs_rx(NULL, &cube, &o, &sink, &rank));
     assert_int_equal(rank, 2);
-    free(p.x), cube_free(&cube), sink_free(&sink);
+    free(p.x);
+    cube_free(&cube);
+    sink_free(&sink);
 }
 
 /* In two steps, to the bit; and on the components behind the first ones, against sums over them. */
@@ -1092,9 +1179,11 @@ static void test_rx_of_a_fit_and_on_subspaces(void **state) {
         assert_int_equal(rank, o.components ? o.components : B - o.skip);
         assert_ok(shs_rx_transform(NULL, &rx, &cube, &b));
         assert_memory_equal(a.pixels, b.pixels, pixels_of(&p) * sizeof(double));
-        for (i = 0; i < pixels_of(&p); i++)
-            for (expected[i] = 0, k = o.skip; k < o.skip + rank; k++)
+        for (i = 0; i < pixels_of(&p); i++) {
+            expected[i] = 0;
+            for (k = o.skip; k < o.skip + rank; k++)
                 expected[i] += y[B * i + (size_t)k] * y[B * i + (size_t)k] / pca.eigenvalues[k];
+        }
         check_near("scores", pixels_of(&p), (const double *)a.pixels, expected, 1e-9 * largest_of(pixels_of(&p), expected));
         check_near("variances", (size_t)rank, rx.eigenvalues, pca.eigenvalues + o.skip, 1e-12 * pca.eigenvalues[0]);
         shs_pca_free(NULL, &rx);
@@ -1103,13 +1192,19 @@ static void test_rx_of_a_fit_and_on_subspaces(void **state) {
     assert_status(shs_rx(NULL, &cube, &all, &a, &rank), SHS_RANK_TOO_LOW);
     all.skip = -1;
     assert_status(shs_rx(NULL, &cube, &all, &a, &rank), SHS_BAD_COMPONENTS);
-    all.skip = 3, all.components = B - 2;
+    all.skip = 3;
+    all.components = B - 2;
     assert_status(shs_rx_fit(NULL, &cube, &all, &rx), SHS_BAD_COMPONENTS);
     assert_status(shs_rx_fit(NULL, &cube, NULL, NULL), SHS_BAD_OUTPUT);
     assert_status(shs_rx_transform(NULL, NULL, &cube, &a), SHS_BAD_MAP);
     shs_pca_free(NULL, &pca);
-    free(p.x), free(q.x), free(y), free(expected);
-    cube_free(&cube), sink_free(&a), sink_free(&b);
+    free(p.x);
+    free(q.x);
+    free(y);
+    free(expected);
+    cube_free(&cube);
+    sink_free(&a);
+    sink_free(&b);
 }
 
 /* The results of a cube: eigenvalues of PCA and MNF, of the correlation too; scores of RX, of local RX and of a matched filter;
@@ -1140,7 +1235,8 @@ static size_t results_of(const shs_cube *cube, double offset, double *to) {
         shs_pca_free(NULL, &pca);
     }
     for (i = 0; i < (size_t)bands; i++) target[i] = (shs_wide)(offset + 5 * (double)i);
-    local.inner = 3, local.outer = 7;
+    local.inner = 3;
+    local.outer = 7;
     for (way = 0; way < 3; way++) {
         sink.pixels = to + at;
         if (way == 0) assert_ok(shs_rx(NULL, cube, NULL, &sink, NULL));
@@ -1194,9 +1290,13 @@ static void test_offsets_of_wide_types(void **state) {
         far = cube_of(&q, kinds[kind].type, (shs_interleave)(run / 6), 0);
         o.correlation = 1;
         assert_status(shs_pca_fit(NULL, &far, &o, &pca), SHS_ZERO_VARIANCE);
-        free(p.x), free(q.x), cube_free(&near), cube_free(&far);
+        free(p.x);
+        free(q.x);
+        cube_free(&near);
+        cube_free(&far);
     }
-    free(want), free(got);
+    free(want);
+    free(got);
 }
 
 /* Where two entries of a vector are the largest by the symmetry of the bands, neither blocks nor sums decide on the sign. */
@@ -1262,7 +1362,8 @@ static void test_one_divisor(void **state) {
     }
     for (i = 0; i < B; i++) assert_close(first[1][i] / first[0][i], (double)N / (N - 1) * (N - 2) / (N - 1), 1e-10);
     shs_moments_free(NULL, &m);
-    free(p.x), cube_free(&cube);
+    free(p.x);
+    cube_free(&cube);
 }
 
 /* With fewer pixels than half the bands, components come from the Gram matrix of the pixels and equal the components of the
@@ -1317,13 +1418,15 @@ static void test_few_pixels(void **state) {
             free(VtV);
         }
         shs_pca_free(NULL, &few);
-        o.components = 0, o.variance = 0.9;
+        o.components = 0;
+        o.variance = 0.9;
         shs_pca_free(NULL, &dense);
         assert_ok(shs_pca_fit(NULL, &used, &o, &few));
         assert_ok(shs_pca_from_moments(NULL, &m, &o, &dense));
         assert_int_equal(few.components, dense.components);
         shs_pca_free(NULL, &few), shs_pca_free(NULL, &dense), shs_moments_free(NULL, &m);
-        free(p.x), cube_free(&cube);
+        free(p.x);
+        cube_free(&cube);
     }
 }
 
@@ -1363,7 +1466,10 @@ static void test_noise_of_few_pixels(void **state) {
         o.components = ROWS * COLUMNS;
         assert_status(shs_mnf_fit(NULL, &cube, &o, &few), SHS_RANK_TOO_LOW);
         shs_moments_free(NULL, &m);
-        free(noise), free(p.x), free(q.x), cube_free(&cube);
+        free(noise);
+        free(p.x);
+        free(q.x);
+        cube_free(&cube);
     }
 }
 
@@ -1389,7 +1495,10 @@ static void test_few_pixels_of_a_large_image(void **state) {
     assert_ok(shs_mnf_fit(&ctx, &cube, NULL, &made));
     assert_true(made.count == B / 2);
     shs_pca_free(&ctx, &made);
-    free(mask), free(memory), free(p.x), cube_free(&cube);
+    free(mask);
+    free(memory);
+    free(p.x);
+    cube_free(&cube);
 }
 
 /* Anomalies and sources of few pixels, in memory far below bands x bands; every pixel of N has the score N - 1 then, as numpy's
@@ -1424,12 +1533,17 @@ static void test_few_pixels_in_little_memory(void **state) {
     o.method = SHS_DETECTOR_SAM;
     assert_ok(shs_detect(&ctx, &cube, 1, pixel_of(&p, 3), B, &o, &sink));
     assert_true(got[3] < 1e-6);
-    o.method = SHS_DETECTOR_OSP, o.undesired = pixel_of(&p, 5), o.undesired_count = 1;
+    o.method = SHS_DETECTOR_OSP;
+    o.undesired = pixel_of(&p, 5);
+    o.undesired_count = 1;
     assert_ok(shs_detect(&ctx, &cube, 1, pixel_of(&p, 3), B, &o, &sink));
     assert_close(got[3], 1, 1e-5);
     assert_close(got[5], 0, 1e-5);
     assert_int_equal(arena.used, 0);
-    free(memory), free(p.x), cube_free(&cube), sink_free(&sink);
+    free(memory);
+    free(p.x);
+    cube_free(&cube);
+    sink_free(&sink);
 }
 
 /* Four classes of their own means and spreads, in patches; labels that are none in some places. */
@@ -1448,7 +1562,10 @@ static int *patches(int lines, int samples, plain_cube *p) {
 }
 
 static int refuse_lines(void *user, int first_line, int lines, const void *block) {
-    (void)user, (void)first_line, (void)lines, (void)block;
+    (void)user;
+    (void)first_line;
+    (void)lines;
+    (void)block;
     return 1;
 }
 
@@ -1468,12 +1585,15 @@ static void test_rx_by_class(void **state) {
         stream s;
         size_t i;
         q = plain_of(&cube);
-        for (i = 0; i < pixels_of(&p); i++)
-            mask[i] = kind < 2 || i % 7 != 3, judged[i] = mask[i] && labels[i] < 4 ? labels[i] : -1;
+        for (i = 0; i < pixels_of(&p); i++) {
+            mask[i] = kind < 2 || i % 7 != 3;
+            judged[i] = mask[i] && labels[i] < 4 ? labels[i] : -1;
+        }
         if (kind >= 2) cube.mask = mask;
         shs_rx_classes_naive(B, (ptrdiff_t)pixels_of(&q), q.x, judged, 4, expected, scratch);
         used = kind % 2 ? streamed(&cube, sizes[z].block, &s) : cube;
-        sink.has_nodata = 1, sink.nodata = -5;
+        sink.has_nodata = 1;
+        sink.nodata = -5;
         assert_ok(shs_rx_classes(NULL, &used, labels, 6, NULL, &sink, ranks)); /* class 5 has no pixels */
         for (k = 0; k < 6; k++) assert_int_equal(ranks[k], k < 4 ? B : 0);
         for (i = 0; i < pixels_of(&p); i++) most = fmax(most, judged[i] < 0 ? 0 : expected[i]);
@@ -1481,22 +1601,33 @@ static void test_rx_by_class(void **state) {
         if (run < 3) {
             plain_cube values;
             shs_sink refused = sink;
-            refused.pixels = NULL, refused.write_fn = refuse_lines;
+            refused.pixels = NULL;
+            refused.write_fn = refuse_lines;
             memset(ranks, UNTOUCHED, sizeof ranks);
             assert_status(shs_rx_classes(NULL, &used, labels, 6, NULL, &refused, ranks), SHS_WRITE_FAILED);
             assert_true(holds_untouched(ranks, sizeof ranks));
-            sink.rescale = 1, sink.low = 1, sink.high = 3;
+            sink.rescale = 1;
+            sink.low = 1;
+            sink.high = 3;
             assert_ok(shs_rx_classes(NULL, &used, labels, 6, NULL, &sink, NULL));
             values = sink_values(&sink, lines, samples, 1);
-            for (most = 0, i = 0; i < pixels_of(&p); i++) {
+            most = 0;
+            for (i = 0; i < pixels_of(&p); i++) {
                 assert_true(judged[i] < 0 ? values.x[i] <= -5 : values.x[i] >= 1 && values.x[i] <= 3);
                 most = fmax(most, values.x[i]);
             }
             assert_close(most, 3, 0);
             free(values.x);
         }
-        free(p.x), free(q.x), free(labels), free(judged), free(mask), free(expected), free(scratch);
-        cube_free(&cube), sink_free(&sink);
+        free(p.x);
+        free(q.x);
+        free(labels);
+        free(judged);
+        free(mask);
+        free(expected);
+        free(scratch);
+        cube_free(&cube);
+        sink_free(&sink);
     }
 }
 
@@ -1548,7 +1679,11 @@ static void test_rx_by_classes_of_other_ranks(void **state) {
                 else assert_close(got[i], want[i], 1e-9 * (1 + want[i]));
             }
         }
-        free(p.x), free(labels), cube_free(&cube), sink_free(&all), sink_free(&one);
+        free(p.x);
+        free(labels);
+        cube_free(&cube);
+        sink_free(&all);
+        sink_free(&one);
     }
 }
 
@@ -1565,7 +1700,10 @@ static void test_rx_of_empty_classes(void **state) {
     lines = streamed(&cube, 1, &s);
     assert_ok(shs_rx_classes(NULL, &lines, labels, CLASSES, NULL, &sink, NULL));
     assert_int_equal(s.passes, 3); /* two fits and the scores */
-    free(p.x), free(labels), cube_free(&cube), sink_free(&sink);
+    free(p.x);
+    free(labels);
+    cube_free(&cube);
+    sink_free(&sink);
 }
 
 /* One class is the whole: the same bits, of every type, and the same statuses. */
@@ -1587,14 +1725,19 @@ static void test_rx_of_one_class_is_global(void **state) {
         assert_ok(shs_rx_classes(NULL, &cube, labels, 1, &o, &b, &of_class));
         assert_int_equal(rank, of_class);
         assert_memory_equal(a.pixels, b.pixels, ROWS * COLUMNS * sizeof(double));
-        free(p.x), cube_free(&cube);
+        free(p.x);
+        cube_free(&cube);
     }
     assert_status(shs_rx_classes(NULL, &constant, labels, 1, NULL, &b, &of_class), SHS_ZERO_VARIANCE);
     assert_status(shs_rx_classes(NULL, &constant, labels, 0, NULL, &b, &of_class), SHS_BAD_LABELS);
     assert_status(shs_rx_classes(NULL, &constant, NULL, 1, NULL, &b, &of_class), SHS_BAD_LABELS);
     memset(labels, 0xff, ROWS * COLUMNS * sizeof *labels);
     assert_status(shs_rx_classes(NULL, &constant, labels, 1, NULL, &b, &of_class), SHS_NO_PIXELS);
-    free(labels), free(flat.x), cube_free(&constant), sink_free(&a), sink_free(&b);
+    free(labels);
+    free(flat.x);
+    cube_free(&constant);
+    sink_free(&a);
+    sink_free(&b);
 }
 
 /* Each pixel's background by the sums of a plain loop over valid pixels; NaN where it has too few. */
@@ -1608,9 +1751,11 @@ static double local_score(const plain_cube *p, const unsigned char *valid, int l
             for (x = 0; x < p->samples; x++) {
                 size_t i = (size_t)(y * p->samples + x);
                 int width[2], top[2], left[2], k, in[2];
-                width[0] = o->outer, width[1] = o->inner;
+                width[0] = o->outer;
+                width[1] = o->inner;
                 for (k = 0; k < 2; k++) {
-                    top[k] = line - width[k] / 2, left[k] = sample - width[k] / 2;
+                    top[k] = line - width[k] / 2;
+                    left[k] = sample - width[k] / 2;
                     if (top[k] + width[k] > p->lines) top[k] = p->lines - width[k];
                     if (left[k] + width[k] > p->samples) left[k] = p->samples - width[k];
                     if (top[k] < 0) top[k] = 0;
@@ -1641,7 +1786,10 @@ static double local_score(const plain_cube *p, const unsigned char *valid, int l
         u[b] /= L[b * B + b];
         score += u[b] * u[b];
     }
-    free(mean), free(C), free(u), free(L);
+    free(mean);
+    free(C);
+    free(u);
+    free(L);
     return score;
 }
 
@@ -1666,7 +1814,9 @@ static void test_rx_local(void **state) {
         shs_rx_local_options o = SHS_ZERO;
         stream s;
         collector c;
-        o.inner = sizes[z].inner, o.outer = sizes[z].outer, o.ridge = kind && run % 4 == 3 ? (shs_wide)0.01 : 0;
+        o.inner = sizes[z].inner;
+        o.outer = sizes[z].outer;
+        o.ridge = kind && run % 4 == 3 ? (shs_wide)0.01 : 0;
         for (i = 0; i < count; i++) valid[i] = kind < 3 || i % 9 != 4;
         cube = cube_of(&p, run & 1 ? SHS_TYPE_F32 : SHS_TYPE_F64, (shs_interleave)(kind % 3), 0);
         if (kind >= 3) cube.mask = valid;
@@ -1687,14 +1837,23 @@ static void test_rx_local(void **state) {
             for (i = 0; i < count; i++)
                 if (!is_nan(expected[i])) assert_close(twin[i], expected[i], 1e-7 * most);
             free(twin);
-            again.rescale = 1, again.low = -1, again.high = 4;
+            again.rescale = 1;
+            again.low = -1;
+            again.high = 4;
             o.divisor = SHS_DIVISOR_N_LESS_1;
             assert_ok(shs_rx_local(NULL, &used, &o, &again));
-            for (most = -1, i = 0; i < count; i++) most = fmax(most, ((const double *)again.pixels)[i]);
+            most = -1;
+            for (i = 0; i < count; i++) most = fmax(most, ((const double *)again.pixels)[i]);
             assert_close(most, 4, 1e-12);
         }
-        free(p.x), free(q.x), free(valid), free(expected), free(scratch);
-        cube_free(&cube), sink_free(&sink), sink_free(&again);
+        free(p.x);
+        free(q.x);
+        free(valid);
+        free(expected);
+        free(scratch);
+        cube_free(&cube);
+        sink_free(&sink);
+        sink_free(&again);
     }
 }
 
@@ -1711,7 +1870,8 @@ static void test_rx_local_of_the_whole_image(void **state) {
     shs_rx_local_options o = SHS_ZERO;
     size_t i;
     (void)state;
-    o.inner = 1, o.outer = 99;
+    o.inner = 1;
+    o.outer = 99;
     assert_ok(shs_rx(NULL, &cube, NULL, &a, NULL));
     assert_ok(shs_rx_local(NULL, &cube, &o, &b));
     for (i = 0; i < ROWS * COLUMNS; i++) {
@@ -1719,7 +1879,8 @@ static void test_rx_local_of_the_whole_image(void **state) {
         double left = d * d * q / (m / (m - 1)) / (1 - q / (m - 1)); /* Sherman and Morrison */
         assert_close(((const double *)b.pixels)[i], left, 1e-9 * left);
     }
-    o.inner = 0, o.outer = 99; /* 0 is 5; and no window is wider than the image */
+    o.inner = 0; /* 0 is 5; and no window is wider than the image */
+    o.outer = 99;
     assert_ok(shs_rx_local(NULL, &cube, &o, &a));
     o.outer = 25;
     assert_ok(shs_rx_local(NULL, &cube, &o, &b));
@@ -1728,17 +1889,23 @@ static void test_rx_local_of_the_whole_image(void **state) {
     assert_memory_equal(a.pixels, b.pixels, ROWS * COLUMNS * sizeof(double));
     assert_status(shs_rx_local(NULL, &cube, NULL, NULL), SHS_BAD_SINK);
     for (i = 0; i < sizeof bad / sizeof *bad; i++) {
-        o.inner = bad[i][0], o.outer = bad[i][1];
+        o.inner = bad[i][0];
+        o.outer = bad[i][1];
         assert_status(shs_rx_local(NULL, &cube, &o, &b), SHS_BAD_WINDOW);
     }
-    o.inner = 3, o.outer = 9, o.divisor = (shs_divisor)2;
+    o.inner = 3;
+    o.outer = 9;
+    o.divisor = (shs_divisor)2;
     assert_status(shs_rx_local(NULL, &cube, &o, &b), SHS_BAD_OPTIONS);
-    o.divisor = SHS_DIVISOR_N, o.ridge = -1;
+    o.divisor = SHS_DIVISOR_N;
+    o.ridge = -1;
     assert_status(shs_rx_local(NULL, &cube, &o, &b), SHS_BAD_OPTIONS);
     o.ridge = (shs_wide)NOT_A_NUMBER;
     assert_status(shs_rx_local(NULL, &cube, &o, &b), SHS_BAD_OPTIONS);
     free(p.x);
-    cube_free(&cube), sink_free(&a), sink_free(&b);
+    cube_free(&cube);
+    sink_free(&a);
+    sink_free(&b);
 }
 
 /* A constant patch has no covariance: its pixels are missing, and the others are not. Every read and allocation may fail. */
@@ -1752,12 +1919,14 @@ static void test_rx_local_without_a_background(void **state) {
     stream s;
     int l, x, b, at;
     (void)state;
-    o.inner = 1, o.outer = 5;
+    o.inner = 1;
+    o.outer = 5;
     for (l = 0; l < ROWS; l++)
         for (x = 15; x < COLUMNS; x++)
             for (b = 0; b < B; b++) pixel_of(&p, (size_t)(l * COLUMNS + x))[b] = 7;
     cube = cube_f64(&p);
-    sink.has_nodata = 1, sink.nodata = -1;
+    sink.has_nodata = 1;
+    sink.nodata = -1;
     assert_ok(shs_rx_local(NULL, &cube, &o, &sink));
     for (l = 0; l < ROWS; l++)
         for (x = 0; x < COLUMNS; x++)
@@ -1765,7 +1934,8 @@ static void test_rx_local_without_a_background(void **state) {
             else if (x >= 18) assert_true(got[l * COLUMNS + x] <= -1);
     used = streamed(&cube, 4, &s);
     for (at = 0; at < 3; at++) {
-        s.calls = s.passes = 0, s.fail_at = at;
+        s.calls = s.passes = 0;
+        s.fail_at = at;
         assert_status(shs_rx_local(NULL, &used, &o, &sink), SHS_READ_FAILED);
     }
     {
@@ -1776,7 +1946,8 @@ static void test_rx_local_without_a_background(void **state) {
         assert_int_equal(f.outstanding, 0);
     }
     free(p.x);
-    cube_free(&cube), sink_free(&sink);
+    cube_free(&cube);
+    sink_free(&sink);
 }
 
 /* A huge pixel in the inner window where the sums of a run begin: it is added and taken off again. A score is right or missing, and
@@ -1794,7 +1965,8 @@ static void test_rx_local_of_a_huge_pixel(void **state) {
     (void)state;
     shs_random_seed(&r, 6);
     for (i = 0; i < N; i++) p.x[i] = (double)shs_random_normal(&r);
-    o.inner = 5, o.outer = 11;
+    o.inner = 5;
+    o.outer = 11;
     for (k = 0; k < 5; k++) {
         const int at = places[k][0] * COLUMNS + places[k][1];
         const double kept = p.x[at];
@@ -1811,7 +1983,9 @@ static void test_rx_local_of_a_huge_pixel(void **state) {
         cube_free(&cube);
         p.x[at] = kept;
     }
-    free(p.x), free(expected), sink_free(&sink);
+    free(p.x);
+    free(expected);
+    sink_free(&sink);
 }
 
 /* Where no pixel has a background of full rank there is a status in place of an output of missing pixels: windows with no more
@@ -1851,7 +2025,8 @@ static void test_rx_local_windows_too_small(void **state) {
             for (i = 0; i < cases[run / 2].rows * COLUMNS && want == SHS_OK; i++)
                 assert_true(isnan(((const double *)sink.pixels)[i]));
         }
-        free(p.x), cube_free(&cube);
+        free(p.x);
+        cube_free(&cube);
     }
     sink_free(&sink);
 }
@@ -1913,7 +2088,8 @@ static void test_rx_local_beside_zeros(void **state) {
         for (x = 0; x < COLUMNS; x++)
             for (b = 0; b < B; b++) pixel_of(&p, (size_t)(l * COLUMNS + x))[b] *= x < 30 && l > 0 ? 1e4 : 0;
     cube = cube_f64(&p);
-    o.inner = 1, o.outer = 5;
+    o.inner = 1;
+    o.outer = 5;
     for (run = 0; run < 2; run++) {
         o.ridge = run ? (shs_wide)0.01 : 0;
         assert_ok(shs_rx_local(NULL, &cube, &o, &sink));
@@ -1923,7 +2099,8 @@ static void test_rx_local_beside_zeros(void **state) {
                 else if (x >= 32) assert_true(is_nan(got[l * COLUMNS + x]));
     }
     free(p.x);
-    cube_free(&cube), sink_free(&sink);
+    cube_free(&cube);
+    sink_free(&sink);
 }
 
 /* ---- minimum noise fraction -------------------------------------------------------------------------------------- */
@@ -1937,8 +2114,10 @@ static void check_mnf(const shs_pca *mnf, int B, const double *C, const double *
     for (j = 0; j < B; j++) assert_close(mnf->eigenvalues[j], values[j], bound * values[0]);
     for (j = 0; j < K; j++)
         for (i = 0; i < B; i++) Ft[j * B + i] = mnf->forward[i * K + j];
-    FN = naive_product(0, K, B, B, mnf->forward, N), FC = naive_product(0, K, B, B, mnf->forward, C);
-    NN = naive_product(0, K, K, B, FN, Ft), CC = naive_product(0, K, K, B, FC, Ft);
+    FN = naive_product(0, K, B, B, mnf->forward, N);
+    FC = naive_product(0, K, B, B, mnf->forward, C);
+    NN = naive_product(0, K, K, B, FN, Ft);
+    CC = naive_product(0, K, K, B, FC, Ft);
     I = naive_product(0, B, B, K, mnf->backward, mnf->forward);
     for (j = 0; j < B; j++)
         for (i = 0; i < B; i++) {
@@ -1947,7 +2126,13 @@ static void check_mnf(const shs_pca *mnf, int B, const double *C, const double *
             assert_close(I[j * B + i], i == j, bound * values[0]);
         }
     check_signs(B, K, mnf->vectors);
-    free(values), free(FN), free(FC), free(NN), free(CC), free(I), free(Ft);
+    free(values);
+    free(FN);
+    free(FC);
+    free(NN);
+    free(CC);
+    free(I);
+    free(Ft);
 }
 
 static void test_mnf(void **state) {
@@ -1978,7 +2163,12 @@ static void test_mnf(void **state) {
                 check_near("mean", 7, mnf.mean, mean, 1e-12 * largest_of(7, mean));
                 check_mnf(&mnf, 7, C, N, 1e-10);
                 shs_pca_free(NULL, &mnf);
-                free(p.x), free(q.x), free(mask), free(mean), free(C), free(N);
+                free(p.x);
+                free(q.x);
+                free(mask);
+                free(mean);
+                free(C);
+                free(N);
                 cube_free(&cube);
             }
 }
@@ -2014,7 +2204,9 @@ static void test_mnf_round_trip(void **state) {
         for (j = 0; j < 2; j++) assert_close(two.forward[i * 2 + j], mnf.forward[i * 6 + j], 1e-9);
     shs_pca_free(NULL, &mnf), shs_pca_free(NULL, &two);
     free(p.x);
-    cube_free(&cube), sink_free(&components), sink_free(&back);
+    cube_free(&cube);
+    sink_free(&components);
+    sink_free(&back);
 }
 
 /* Rebuilt from as many components as there are sources, the pixels are closer to those without noise. */
@@ -2048,8 +2240,11 @@ static void test_mnf_denoises(void **state) {
     }
     assert_true(after < 0.3 * before);
     shs_pca_free(NULL, &mnf);
-    free(p.x), free(clean.x), free(got.x);
-    cube_free(&cube), sink_free(&sink);
+    free(p.x);
+    free(clean.x);
+    free(got.x);
+    cube_free(&cube);
+    sink_free(&sink);
 }
 
 static void test_mnf_from_noise(void **state) {
@@ -2084,7 +2279,8 @@ static void test_mnf_from_noise(void **state) {
     wide[9] = NOT_A_NUMBER;
     assert_int_not_equal(shs_mnf_from_noise(NULL, &m, wide, 8, NULL, &mnf), SHS_OK);
     shs_moments_free(NULL, &m);
-    free(p.x), free(N);
+    free(p.x);
+    free(N);
     cube_free(&cube);
 }
 
@@ -2099,8 +2295,10 @@ static void test_mnf_without_noise(void **state) {
     status = shs_mnf_fit(NULL, &column, &o, &mnf);
     assert_true(status == SHS_NO_PIXELS || status == SHS_RANK_TOO_LOW);
     assert_status(shs_mnf_fit(NULL, &constant, &o, &mnf), SHS_RANK_TOO_LOW);
-    free(p.x), free(flat.x);
-    cube_free(&column), cube_free(&constant);
+    free(p.x);
+    free(flat.x);
+    cube_free(&column);
+    cube_free(&constant);
 }
 
 /* The noise of every neighbour, by the sums of a plain loop over pairs. */
@@ -2170,7 +2368,10 @@ static void test_noise_of_each_neighbour(void **state) {
         o.neighbours = (shs_neighbours)(run / 5 % 4);
         cube = cube_of(&p, type, (shs_interleave)(run % 3), run & 1);
         if (misses % 3 == 1) cube.mask = valid;
-        if (misses % 3 == 2) cube.has_nodata = 1, cube.nodata = 251;
+        if (misses % 3 == 2) {
+            cube.has_nodata = 1;
+            cube.nodata = 251;
+        }
         q = plain_of(&cube);
         for (i = 0; i < values_of(&q) && misses % 3 == 2; i++)
             if (!(fabs(q.x[i] - 251) > 0)) valid[i / (size_t)B] = 0;
@@ -2181,7 +2382,12 @@ static void test_noise_of_each_neighbour(void **state) {
         check_near("noise", (size_t)(B * B), mnf.noise, N, 1e-12 * largest_of((size_t)(B * B), N));
         check_mnf(&mnf, B, C, N, 1e-9);
         shs_pca_free(NULL, &mnf);
-        free(p.x), free(q.x), free(valid), free(mean), free(C), free(N);
+        free(p.x);
+        free(q.x);
+        free(valid);
+        free(mean);
+        free(C);
+        free(N);
         cube_free(&cube);
     }
 }
@@ -2203,15 +2409,18 @@ static void test_lower_is_right_of_the_transposed(void **state) {
                                                   SHS_NEIGHBOURS_MEAN};
             shs_pca_options o = SHS_ZERO;
             shs_pca a, b;
-            o.neighbours = (shs_neighbours)kind, o.noise_residual = residual;
+            o.neighbours = (shs_neighbours)kind;
+            o.noise_residual = residual;
             assert_ok(shs_mnf_fit(NULL, &cube, &o, &a));
             o.neighbours = then[kind];
             assert_ok(shs_mnf_fit(NULL, &turned, &o, &b));
             check_near("noise", B * B, a.noise, b.noise, 1e-12 * largest_of(B * B, a.noise));
             shs_pca_free(NULL, &a), shs_pca_free(NULL, &b);
         }
-    free(p.x), free(t.x);
-    cube_free(&cube), cube_free(&turned);
+    free(p.x);
+    free(t.x);
+    cube_free(&cube);
+    cube_free(&turned);
 }
 
 /* The covariance that was estimated, given: the same fit to the bit. */
@@ -2226,13 +2435,17 @@ static void test_noise_may_be_given(void **state) {
         for (residual = 0; residual < 2; residual++) {
             shs_pca_options o = SHS_ZERO;
             shs_pca a, b;
-            o.neighbours = (shs_neighbours)kind, o.noise_residual = residual, o.eigenvalue_at_least = (shs_wide)1.5;
+            o.neighbours = (shs_neighbours)kind;
+            o.noise_residual = residual;
+            o.eigenvalue_at_least = (shs_wide)1.5;
             assert_ok(shs_mnf_fit(NULL, &cube, &o, &a));
             assert_true(a.components < B || residual);
             for (i = 0; i < a.components; i++) assert_true(i == 0 || a.eigenvalues[i] >= 1.5);
             assert_true(a.components == B || a.eigenvalues[a.components] < 1.5);
             for (i = 0; i < B; i++) memcpy(wide + i * (B + 2), a.noise + i * B, B * sizeof *wide);
-            o.noise = wide, o.ldn = B + 2, o.neighbours = SHS_NEIGHBOURS_RIGHT;
+            o.noise = wide;
+            o.ldn = B + 2;
+            o.neighbours = SHS_NEIGHBOURS_RIGHT;
             assert_ok(shs_mnf_fit(NULL, &cube, &o, &b));
             assert_true(same_pca(&a, &b));
             assert_memory_equal(a.noise, b.noise, B * B * sizeof *wide);
@@ -2243,7 +2456,8 @@ static void test_noise_may_be_given(void **state) {
             assert_ok(shs_pca_fit(NULL, &cube, &o, &a)); /* has no use for a noise */
             shs_pca_free(NULL, &a);
         }
-    free(wide), free(p.x);
+    free(wide);
+    free(p.x);
     cube_free(&cube);
 }
 
@@ -2273,7 +2487,8 @@ static void test_noise_residual(void **state) {
         pairs = shs_noise_naive(B, ROWS, COLUMNS, p.x, steps[kind][0], steps[kind][1], mean, plain, d);
         assert_int_equal(pairs, (ROWS - steps[kind][1]) * (COLUMNS - steps[kind][0]));
         shs_noise_residual_naive(B, pairs, d, mean, N);
-        o.neighbours = (shs_neighbours)kind, o.noise_residual = 1;
+        o.neighbours = (shs_neighbours)kind;
+        o.noise_residual = 1;
         assert_ok(shs_mnf_fit(NULL, &cube, &o, &mnf));
         check_near("residual", (size_t)(B * B), mnf.noise, N, 1e-11 * largest_of((size_t)(B * B), plain));
         for (b = 0; b < B && B > 2; b++) {
@@ -2281,7 +2496,12 @@ static void test_noise_residual(void **state) {
             assert_in_range((long)(100 * mnf.noise[b * B + b]), 100, b == 0 || b == B - 1 ? 250 : 200);
         }
         shs_pca_free(NULL, &mnf);
-        free(p.x), free(mean), free(plain), free(N), free(d), cube_free(&cube);
+        free(p.x);
+        free(mean);
+        free(plain);
+        free(N);
+        free(d);
+        cube_free(&cube);
     }
 }
 
@@ -2316,7 +2536,10 @@ static void test_threads_give_the_same_bits(void **state) {
                 shs_pca_free(NULL, &more);
             }
             shs_pca_free(NULL, &first);
-            sink_free(&a), sink_free(&b), sink_free(&ra), sink_free(&rb);
+            sink_free(&a);
+            sink_free(&b);
+            sink_free(&ra);
+            sink_free(&rb);
         }
     free(p.x);
     cube_free(&cube);
@@ -2333,7 +2556,8 @@ static void noise_body(const shs_context *given, int rank, void *arg) {
     rank_share *me = w->shares + rank;
     const shs_context *ctx = rank_begins(me, given, 2);
     shs_pca_options o = SHS_ZERO;
-    o.neighbours = w->neighbours, o.noise_residual = 0;
+    o.neighbours = w->neighbours;
+    o.noise_residual = 0;
     me->status = shs_mnf_fit(ctx, &me->used, &o, w->made + rank);
 }
 
@@ -2364,7 +2588,8 @@ static void test_noise_over_ranks(void **state) {
         }
         shs_pca_free(NULL, &one);
     }
-    free(p.x), cube_free(&cube);
+    free(p.x);
+    cube_free(&cube);
 }
 
 typedef struct class_work {
@@ -2388,7 +2613,8 @@ static void test_rx_by_class_over_ranks(void **state) {
     shs_cube cube = cube_f64(&p);
     shs_sink whole = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, ROWS, COLUMNS, 1);
     (void)state;
-    whole.has_nodata = 1, whole.nodata = -1;
+    whole.has_nodata = 1;
+    whole.nodata = -1;
     assert_ok(shs_rx_classes(NULL, &cube, labels, 5, NULL, &whole, NULL));
     for (fails = -1; fails < RANK_FAULTS; fails++) {
         class_work w = SHS_ZERO;
@@ -2396,7 +2622,8 @@ static void test_rx_by_class_over_ranks(void **state) {
         for (r = 0; r < 3; r++) {
             w.labels[r] = labels + r * EACH * COLUMNS;
             w.sinks[r] = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, w.shares[r].lines.lines, COLUMNS, 1);
-            w.sinks[r].has_nodata = 1, w.sinks[r].nodata = -1;
+            w.sinks[r].has_nodata = 1;
+            w.sinks[r].nodata = -1;
         }
         if (fails >= 0) w.shares[1].fails_at[fails] = 3;
         run_ranks(3, class_body, &w);
@@ -2412,7 +2639,10 @@ static void test_rx_by_class_over_ranks(void **state) {
             sink_free(w.sinks + r);
         }
     }
-    free(p.x), free(labels), cube_free(&cube), sink_free(&whole);
+    free(p.x);
+    free(labels);
+    cube_free(&cube);
+    sink_free(&whole);
 }
 
 typedef struct rank_work {
@@ -2436,7 +2666,9 @@ static void rank_body(const shs_context *given, int rank, void *arg) {
     else if (w->which == 2) me->status = shs_rx(ctx, &me->used, &o, w->sinks + rank, w->rank_of_space + rank);
     else {
         o.components = 1;
-        w->sinks[rank].rescale = 1, w->sinks[rank].low = 0, w->sinks[rank].high = 1;
+        w->sinks[rank].rescale = 1;
+        w->sinks[rank].low = 0;
+        w->sinks[rank].high = 1;
         me->status = shs_pca_run(ctx, &me->used, &o, w->sinks + rank, NULL);
     }
 }
@@ -2486,7 +2718,9 @@ static void test_rx_trimmed_over_ranks(void **state) {
         }
         rank_clean(&w, ranks);
     }
-    free(p.x), cube_free(&cube), sink_free(&sink);
+    free(p.x);
+    cube_free(&cube);
+    sink_free(&sink);
 }
 
 static void test_ranks_give_one_answer(void **state) {
@@ -2596,7 +2830,8 @@ static void test_bad_options_read_nothing(void **state) {
         check_bad(&lines, &o, SHS_BAD_COMPONENTS);
         assert_int_equal(s.calls, 0);
     }
-    cube_free(&cube), free(p.x);
+    cube_free(&cube);
+    free(p.x);
 }
 
 static void test_bad_arguments(void **state) {
@@ -2608,18 +2843,34 @@ static void test_bad_arguments(void **state) {
     shs_pca_options o = SHS_ZERO;
     shs_moments m;
     (void)state;
-    o.components = -1, check_bad(&cube, &o, SHS_BAD_COMPONENTS);
-    o.components = 5, check_bad(&cube, &o, SHS_BAD_COMPONENTS), o.components = 0;
-    o.variance = -0.1, check_bad(&cube, &o, SHS_BAD_COMPONENTS);
-    o.variance = 1.1, check_bad(&cube, &o, SHS_BAD_COMPONENTS);
-    o.variance = NOT_A_NUMBER, check_bad(&cube, &o, SHS_BAD_COMPONENTS), o.variance = 0;
-    o.eigenvalue_at_least = -1, check_bad(&cube, &o, SHS_BAD_COMPONENTS);
-    o.eigenvalue_at_least = NOT_A_NUMBER, check_bad(&cube, &o, SHS_BAD_COMPONENTS);
+    o.components = -1;
+    check_bad(&cube, &o, SHS_BAD_COMPONENTS);
+    o.components = 5;
+    check_bad(&cube, &o, SHS_BAD_COMPONENTS);
+    o.components = 0;
+    o.variance = -0.1;
+    check_bad(&cube, &o, SHS_BAD_COMPONENTS);
+    o.variance = 1.1;
+    check_bad(&cube, &o, SHS_BAD_COMPONENTS);
+    o.variance = NOT_A_NUMBER;
+    check_bad(&cube, &o, SHS_BAD_COMPONENTS);
+    o.variance = 0;
+    o.eigenvalue_at_least = -1;
+    check_bad(&cube, &o, SHS_BAD_COMPONENTS);
+    o.eigenvalue_at_least = NOT_A_NUMBER;
+    check_bad(&cube, &o, SHS_BAD_COMPONENTS);
     check_bad(NULL, NULL, SHS_BAD_CUBE);
-    c.lines = 0, check_bad(&c, NULL, SHS_NO_PIXELS), c.lines = -1, check_bad(&c, NULL, SHS_BAD_CUBE), c = cube;
-    c.mask = nothing, check_bad(&c, NULL, SHS_NO_PIXELS); /* no valid pixel */
+    c.lines = 0;
+    check_bad(&c, NULL, SHS_NO_PIXELS);
+    c.lines = -1;
+    check_bad(&c, NULL, SHS_BAD_CUBE);
+    c = cube;
+    c.mask = nothing; /* no valid pixel */
+    check_bad(&c, NULL, SHS_NO_PIXELS);
     nothing[3] = 1;
-    memset(&o, 0, sizeof o), o.divisor = SHS_DIVISOR_N_LESS_1, check_bad(&c, &o, SHS_NO_PIXELS); /* one, divided by n - 1 */
+    memset(&o, 0, sizeof o); /* one, divided by n - 1 */
+    o.divisor = SHS_DIVISOR_N_LESS_1;
+    check_bad(&c, &o, SHS_NO_PIXELS);
     assert_int_not_equal(shs_pca_fit(NULL, &cube, NULL, NULL), SHS_OK);
     assert_int_not_equal(shs_mnf_fit(NULL, &cube, NULL, NULL), SHS_OK);
     assert_status(shs_rx(NULL, &cube, NULL, NULL, NULL), SHS_BAD_SINK);
@@ -2639,8 +2890,10 @@ static void test_bad_arguments(void **state) {
     assert_status(shs_pca_from_moments(NULL, &m, NULL, &empty), SHS_NO_PIXELS);
     shs_moments_free(NULL, &m);
     shs_pca_free(NULL, &pca);
-    free(p.x), free(nothing);
-    cube_free(&cube), sink_free(&sink);
+    free(p.x);
+    free(nothing);
+    cube_free(&cube);
+    sink_free(&sink);
 }
 
 /* Scores can be stretched like any output; and more components than the pixels have are refused. */
@@ -2656,13 +2909,23 @@ static void test_rx_rescaled(void **state) {
     assert_status(shs_rx(NULL, &cube, &o, &sink, NULL), SHS_RANK_TOO_LOW);
     o.components = 3;
     assert_ok(shs_rx(NULL, &cube, &o, &sink, NULL));
-    stretched.rescale = 1, stretched.low = 10, stretched.high = 20;
+    stretched.rescale = 1;
+    stretched.low = 10;
+    stretched.high = 20;
     assert_ok(shs_rx(NULL, &cube, &o, &stretched, NULL));
-    plain = sink_values(&sink, 33, 41, 1), out = sink_values(&stretched, 33, 41, 1);
-    for (i = 0; i < pixels_of(&p); i++) low = fmin(low, plain.x[i]), high = fmax(high, plain.x[i]);
+    plain = sink_values(&sink, 33, 41, 1);
+    out = sink_values(&stretched, 33, 41, 1);
+    for (i = 0; i < pixels_of(&p); i++) {
+        low = fmin(low, plain.x[i]);
+        high = fmax(high, plain.x[i]);
+    }
     for (i = 0; i < pixels_of(&p); i++) assert_close(out.x[i], 10 + 10 * (plain.x[i] - low) / (high - low), 1e-9);
-    free(p.x), free(out.x), free(plain.x);
-    cube_free(&cube), sink_free(&sink), sink_free(&stretched);
+    free(p.x);
+    free(out.x);
+    free(plain.x);
+    cube_free(&cube);
+    sink_free(&sink);
+    sink_free(&stretched);
 }
 
 /* A rank that fails tells the other ranks before their common search for the range, so no rank waits. */
@@ -2693,10 +2956,12 @@ static void check_second_rank_fails(void (*work)(const shs_context *ctx, int ran
     ranged w;
     int r;
     memset(&w, 0, sizeof w);
-    w.cube = &cube, w.pca = &pca;
+    w.cube = &cube;
+    w.pca = &pca;
     for (r = 0; r < 2; r++) {
         w.sinks[r] = new_sink(SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 12, 13, 5);
-        w.sinks[r].rescale = 1, w.sinks[r].high = 255;
+        w.sinks[r].rescale = 1;
+        w.sinks[r].high = 255;
     }
     run_ranks(2, work, &w);
     assert_status(w.statuses[0], SHS_PEER_FAILED);
@@ -2737,7 +3002,11 @@ static void test_textbook(void **state) {
         }
         shs_pca_free(NULL, &pca);
     }
-    free(p.x), free(mean), free(values), free(V), free(scratch);
+    free(p.x);
+    free(mean);
+    free(values);
+    free(V);
+    free(scratch);
     cube_free(&cube);
 }
 
@@ -2752,7 +3021,8 @@ static double *masked_outputs(const shs_cube *cube, const int *labels) {
     for (k = 0; k < 4; k++) {
         shs_sink sink = SHS_ZERO;
         shs_pca mnf;
-        sink.pixels = all + k * EACH, sink.type = SHS_TYPE_F64;
+        sink.pixels = all + k * EACH;
+        sink.type = SHS_TYPE_F64;
         if (k == 0) assert_ok(shs_pca_run(NULL, cube, &o, &sink, NULL));
         if (k == 1) assert_ok(shs_mnf_fit(NULL, cube, &o, &mnf));
         if (k == 1) assert_ok(shs_pca_transform(NULL, &mnf, cube, &sink));
@@ -2773,20 +3043,29 @@ static void test_masks_of_streams(void **state) {
     stream s;
     size_t i, bytes = 4 * values_of(&p) * sizeof(double);
     (void)state;
-    for (i = 0; i < pixels_of(&p); i++) mask[i] = i >= 2 * 29 && i % 7 != 1, labels[i] = i % 3 == 0;
+    for (i = 0; i < pixels_of(&p); i++) {
+        mask[i] = i >= 2 * 29 && i % 7 != 1;
+        labels[i] = i % 3 == 0;
+    }
     cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, 0);
     cube.mask = mask;
     whole = masked_outputs(&cube, labels);
     for (block = 1; block <= 23; block += 11) {
         lines = streamed(&cube, block, &s);
-        if (!lines.mask_fn) lines.mask = NULL, lines.mask_fn = stream_marks, lines.mask_user = &s;
+        if (!lines.mask_fn) {
+            lines.mask = NULL;
+            lines.mask_fn = stream_marks;
+            lines.mask_user = &s;
+        }
         brought = masked_outputs(&lines, labels);
         assert_int_equal(s.wrong, 0);
-        lines.mask = mask, lines.mask_fn = NULL;
+        lines.mask = mask;
+        lines.mask_fn = NULL;
         given = masked_outputs(&lines, labels);
         assert_memory_equal(brought, given, bytes);
         if (block == 23) assert_memory_equal(brought, whole, bytes);
-        free(given), free(brought);
+        free(given);
+        free(brought);
     }
     for (block = 0; block < 40; block++) { /* each that fails is said */
         shs_sink sink = SHS_ZERO;
@@ -2794,16 +3073,25 @@ static void test_masks_of_streams(void **state) {
         shs_status status;
         lines = streamed(&cube, 5, &s);
         s.marks_fail_at = block;
-        sink.pixels = scores, sink.type = SHS_TYPE_F64;
+        sink.pixels = scores;
+        sink.type = SHS_TYPE_F64;
         status = shs_rx_classes(NULL, &lines, labels, 2, NULL, &sink, NULL);
         assert_status(status, block < 5 ? SHS_READ_FAILED : SHS_OK); /* they are asked for once */
         free(scores);
     }
-    lines = streamed(&cube, 5, &s), lines.mask = mask;
+    lines = streamed(&cube, 5, &s);
+    lines.mask = mask;
     assert_int_equal(shs_cube_bands(&lines), 0); /* one of them */
-    lines = cube, lines.mask = NULL, lines.mask_fn = stream_marks, lines.mask_user = &s;
+    lines = cube;
+    lines.mask = NULL;
+    lines.mask_fn = stream_marks;
+    lines.mask_user = &s;
     assert_int_equal(shs_cube_bands(&lines), 0); /* pixels have their mask beside them */
-    free(whole), free(mask), free(labels), free(p.x), cube_free(&cube);
+    free(whole);
+    free(mask);
+    free(labels);
+    free(p.x);
+    cube_free(&cube);
 }
 
 int main(void) {

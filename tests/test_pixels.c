@@ -32,8 +32,11 @@ static void make_scene(scene *s, shs_type type, shs_interleave interleave, int b
     assert_non_null(to);
     assert_non_null(s->values);
     assert_non_null(s->mask);
-    s->cube.type = type, s->cube.interleave = interleave;
-    s->cube.samples = SAMPLES, s->cube.lines = LINES, s->cube.bands = bands;
+    s->cube.type = type;
+    s->cube.interleave = interleave;
+    s->cube.samples = SAMPLES;
+    s->cube.lines = LINES;
+    s->cube.bands = bands;
     s->cube.pixels = to;
     for (k = 0; k < pixels; k++) {
         size_t line = k / SAMPLES, sample = k % SAMPLES;
@@ -136,7 +139,9 @@ static void test_moments_of_integers_however_they_lie(void **state) {
                         unsigned char *bytes;
                         size_t at, size = shs_type_size(types[t]), count = (size_t)SAMPLES * LINES * (size_t)bands * size;
                         make_scene(&s, types[t], (shs_interleave)layout, bands, 0, missing);
-                        s.cube.band_list = backwards, s.cube.band_count = bands, s.cube.swap_bytes = swap;
+                        s.cube.band_list = backwards;
+                        s.cube.band_count = bands;
+                        s.cube.swap_bytes = swap;
                         bytes = (unsigned char *)(uintptr_t)s.cube.pixels;
                         for (at = 0; swap && size == 2 && at < count; at += 2) {
                             unsigned char first = bytes[at];
@@ -179,10 +184,20 @@ static void check_map(const scene *s, int bands, int outputs, shs_type type, shs
     for (o = 0; o < outputs; o++) /* most outputs do not ask for all bands */
         for (b = 0; b < bands && b < o / 2; b++) M[b * outputs + o] = 0;
     for (b = 0; b < bands; b++) centre[b] = (shs_wide)s->values[b];
-    map.bands = bands, map.outputs = outputs, map.matrix = M, map.centre = centre;
-    sink.pixels = out, sink.type = type, sink.interleave = interleave;
-    sink.has_nodata = 1, sink.nodata = 3;
-    if (rescale) sink.rescale = 1, sink.low = 5, sink.high = 250;
+    map.bands = bands;
+    map.outputs = outputs;
+    map.matrix = M;
+    map.centre = centre;
+    sink.pixels = out;
+    sink.type = type;
+    sink.interleave = interleave;
+    sink.has_nodata = 1;
+    sink.nodata = 3;
+    if (rescale) {
+        sink.rescale = 1;
+        sink.low = 5;
+        sink.high = 250;
+    }
     assert_ok(shs_cube_map(NULL, &s->cube, &map, precise, &sink));
     for (o = 0; o < outputs; o++) {
         double low = 1e300, high = -1e300;
@@ -209,15 +224,33 @@ static void check_map(const scene *s, int bands, int outputs, shs_type type, shs
                                                            : k * (size_t)outputs + (size_t)o;
             double y = s->mask[k] ? Y[(size_t)o * pixels + k] : 3, got;
             double bound = (precise == SHS_PRECISION_NEVER ? BY_TYPE(4e-6, 1e-12) : 1e-12) * largest;
-            if (type == SHS_TYPE_U8) got = ((uint8_t *)out)[at], y = y < 0 ? 0 : y > 255 ? 255 : y, bound += 0.5;
-            else if (type == SHS_TYPE_I16)
-                got = ((int16_t *)out)[at], y = y < -32768 ? -32768 : y > 32767 ? 32767 : y, bound += 0.5;
-            else if (type == SHS_TYPE_U16) got = ((uint16_t *)out)[at], y = y < 0 ? 0 : y > 65535 ? 65535 : y, bound += 0.5;
-            else if (type == SHS_TYPE_I32) got = ((int32_t *)out)[at], bound += 0.5;
-            else if (type == SHS_TYPE_U32) got = ((uint32_t *)out)[at], y = y < 0 ? 0 : y, bound += 0.5;
-            else if (type == SHS_TYPE_F32) got = (double)((float *)out)[at], bound += 1e-7 * fabs(y);
-            else if (type == SHS_TYPE_F64) got = ((double *)out)[at];
-            else got = (double)((shs_real *)out)[at], bound += (double)REAL_EPS * fabs(y);
+            if (type == SHS_TYPE_U8) {
+                got = ((uint8_t *)out)[at];
+                y = y < 0 ? 0 : y > 255 ? 255 : y;
+                bound += 0.5;
+            } else if (type == SHS_TYPE_I16) {
+                got = ((int16_t *)out)[at];
+                y = y < -32768 ? -32768 : y > 32767 ? 32767 : y;
+                bound += 0.5;
+            } else if (type == SHS_TYPE_U16) {
+                got = ((uint16_t *)out)[at];
+                y = y < 0 ? 0 : y > 65535 ? 65535 : y;
+                bound += 0.5;
+            } else if (type == SHS_TYPE_I32) {
+                got = ((int32_t *)out)[at];
+                bound += 0.5;
+            } else if (type == SHS_TYPE_U32) {
+                got = ((uint32_t *)out)[at];
+                y = y < 0 ? 0 : y;
+                bound += 0.5;
+            } else if (type == SHS_TYPE_F32) {
+                got = (double)((float *)out)[at];
+                bound += 1e-7 * fabs(y);
+            } else if (type == SHS_TYPE_F64) got = ((double *)out)[at];
+            else {
+                got = (double)((shs_real *)out)[at];
+                bound += (double)REAL_EPS * fabs(y);
+            }
             assert_close(got, y, bound);
         }
     free(M);
@@ -270,8 +303,14 @@ static void test_squares_of_every_size(void **state) {
                     for (b = 0; b < bands; b++)
                         for (o = 0; o < outputs; o++) M[b * outputs + o] = variant / 2 && b < o ? 0 : shs_random_normal(&r);
                     for (o = 0; o < outputs; o++) offset[o] = shs_random_normal(&r);
-                    map.bands = bands, map.outputs = outputs, map.matrix = M, map.offset = offset;
-                    sink.pixels = out, sink.type = SHS_TYPE_F64, sink.has_nodata = 1, sink.nodata = -1;
+                    map.bands = bands;
+                    map.outputs = outputs;
+                    map.matrix = M;
+                    map.offset = offset;
+                    sink.pixels = out;
+                    sink.type = SHS_TYPE_F64;
+                    sink.has_nodata = 1;
+                    sink.nodata = -1;
                     assert_ok(test_map_squares(&s.cube, &map, &sink));
                     for (k = 0; k < pixels; k++) {
                         double sum = 0, size = 0;

@@ -42,7 +42,8 @@ static size_t coprime(size_t chunks, size_t wish) {
         size_t a = chunks, b = wish % chunks;
         while (b) {
             size_t rest = a % b;
-            a = b, b = rest;
+            a = b;
+            b = rest;
         }
         if (a == 1) return wish % chunks ? wish % chunks : 1;
     }
@@ -89,10 +90,14 @@ static void shuffled_threads(void *user, size_t chunks, int threads, shs_chunk_f
     int i;
     memset(&c, 0, sizeof c);
     pthread_mutex_init(&c.lock, NULL);
-    c.chunks = chunks, c.body = body, c.arg = arg;
-    c.step = coprime(chunks, 1 + (size_t)shs_random_below(&w->r, chunks)), c.first = (size_t)shs_random_below(&w->r, chunks);
+    c.chunks = chunks;
+    c.body = body;
+    c.arg = arg;
+    c.step = coprime(chunks, 1 + (size_t)shs_random_below(&w->r, chunks));
+    c.first = (size_t)shs_random_below(&w->r, chunks);
     for (i = 0; i < threads; i++) {
-        member[i].of = &c, member[i].number = i;
+        member[i].of = &c;
+        member[i].number = i;
         if (pthread_create(thread + i, NULL, crew_work, member + i)) abort();
     }
     for (i = 0; i < threads; i++) pthread_join(thread[i], NULL);
@@ -100,7 +105,11 @@ static void shuffled_threads(void *user, size_t chunks, int threads, shs_chunk_f
 }
 
 static int no_objection(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
-    (void)user, (void)phase, (void)step, (void)steps, (void)error;
+    (void)user;
+    (void)phase;
+    (void)step;
+    (void)steps;
+    (void)error;
     return 0;
 }
 
@@ -108,12 +117,15 @@ static int no_objection(void *user, const char *phase, size_t step, size_t steps
 static void world_of(world *w, int run) {
     memset(w, 0, sizeof *w);
     shs_random_seed(&w->r, (uint64_t)run);
-    w->ctx.alloc_fn = filled_alloc, w->ctx.free_fn = filled_free, w->ctx.alloc_user = w;
+    w->ctx.alloc_fn = filled_alloc;
+    w->ctx.free_fn = filled_free;
+    w->ctx.alloc_user = w;
     w->fill = run % 2 ? 0xff : 0;
     w->ctx.threads = 1;
     if (run == 0) return;
     w->ctx.threads = 1 + (int)shs_random_below(&w->r, WORKERS);
-    w->ctx.parallel_fn = run % 3 == 2 ? shuffled_threads : shuffled, w->ctx.parallel_user = w;
+    w->ctx.parallel_fn = run % 3 == 2 ? shuffled_threads : shuffled;
+    w->ctx.parallel_user = w;
     if (run % 4 == 3) w->ctx.progress_fn = no_objection;
 }
 
@@ -151,7 +163,8 @@ static void keep(trial *t, int part, const void *values, size_t bytes) {
 
 static void forget(trial *t, int part) {
     free(t->out->part[part]);
-    t->out->part[part] = NULL, t->out->size[part] = 0;
+    t->out->part[part] = NULL;
+    t->out->size[part] = 0;
 }
 
 static void keep_columns(trial *t, int part, int rows, size_t columns, size_t size, const void *A, int ld) {
@@ -201,7 +214,9 @@ static void multiply(trial *t) {
     shs_real beta = (shs_real)pick(t, 0, 1), *C = matrix(t, m, (size_t)n, &ldc);
     STEP(t, shs_gemm(t->ctx, ta, tb, m, n, k, (shs_real)1.5, A, lda, B, ldb, beta, C, ldc));
     keep_columns(t, 0, m, (size_t)n, sizeof *C, C, ldc);
-    free(A), free(B), free(C);
+    free(A);
+    free(B);
+    free(C);
 }
 
 static void multiply_itself(trial *t) {
@@ -211,7 +226,8 @@ static void multiply_itself(trial *t) {
     shs_real *A = matrix(t, trans ? k : n, (size_t)(trans ? n : k), &lda), *C = matrix(t, n, (size_t)n, &ldc);
     STEP(t, shs_syrk(t->ctx, uplo, trans, n, k, 1, A, lda, (shs_real)pick(t, 0, 1), C, ldc));
     keep_columns(t, 0, n, (size_t)n, sizeof *C, C, ldc);
-    free(A), free(C);
+    free(A);
+    free(C);
 }
 
 static void factor_and_solve(trial *t) {
@@ -225,7 +241,8 @@ static void factor_and_solve(trial *t) {
     keep_columns(t, 0, n, (size_t)n, sizeof *A, A, lda);
     STEP(t, shs_trsm(t->ctx, side, uplo, trans, SHS_DIAG_NON_UNIT, side ? m : n, side ? n : m, 1, A, lda, B, ldb));
     keep_columns(t, 1, side ? m : n, (size_t)(side ? n : m), sizeof *B, B, ldb);
-    free(A), free(B);
+    free(A);
+    free(B);
 }
 
 /* Values alone come by another way than with vectors, and are not compared with them. */
@@ -239,7 +256,9 @@ static void decompose(trial *t) {
     STEP(t, shs_eigh(t->ctx, n, A, lda, k, values, vectors, ldv));
     keep(t, 0, values, (size_t)k * sizeof *values);
     keep_columns(t, 1, n, (size_t)k, sizeof *vectors, vectors, ldv);
-    free(A), free(values), free(vectors);
+    free(A);
+    free(values);
+    free(vectors);
 }
 
 static void normalise(trial *t) {
@@ -248,14 +267,17 @@ static void normalise(trial *t) {
     STEP(t, shs_normalize_columns(m, n, A, ld, norms));
     keep_columns(t, 0, m, (size_t)n, sizeof *A, A, ld);
     keep(t, 1, norms, (size_t)n * sizeof *norms);
-    free(A), free(norms);
+    free(A);
+    free(norms);
 }
 
 /* Codes with any stride from `least` on. */
 static shs_codes new_codes(trial *t, size_t m, int least) {
     shs_codes c;
-    c.m = m + (wanted(t) ? (size_t)shs_random_below(&t->wish, 3) : 0), c.stride = at_least(t, least);
-    c.used = OUTPUT(t, int, c.m), c.atoms = OUTPUT(t, int, c.m *(size_t)c.stride);
+    c.m = m + (wanted(t) ? (size_t)shs_random_below(&t->wish, 3) : 0);
+    c.stride = at_least(t, least);
+    c.used = OUTPUT(t, int, c.m);
+    c.atoms = OUTPUT(t, int, c.m *(size_t)c.stride);
     c.coefs = OUTPUT(t, shs_real, c.m * (size_t)c.stride);
     return c;
 }
@@ -297,7 +319,8 @@ static void code(trial *t) {
     shs_wide sum2;
     STEP(t, shs_normalize_columns(p, n, D, ldd, NULL));
     Y = signals(t, p, m, D, ldd, n, &ldy);
-    o.sparsity = s, o.gram_mode = (shs_gram_mode)pick(t, SHS_GRAM_ALWAYS, SHS_GRAM_NEVER);
+    o.sparsity = s;
+    o.gram_mode = (shs_gram_mode)pick(t, SHS_GRAM_ALWAYS, SHS_GRAM_NEVER);
     if (one_in(t, 2)) o.tolerance = (shs_real)pick(t, 1, 10) / 10;
     codes = new_codes(t, m, least);
     errors2 = wanted(t) ? OUTPUT(t, shs_real, m) : NULL;
@@ -321,7 +344,12 @@ static void code(trial *t) {
         STEP(t, shs_codes_residual(t->ctx, p, n, D, ldd, m, Y, ldy, &codes, Y, ldy, NULL));
         keep_columns(t, 4, p, m, sizeof *Y, Y, ldy);
     }
-    free(D), free(Y), free(errors2), free(E), free(Z), codes_drop(&codes);
+    free(D);
+    free(Y);
+    free(errors2);
+    free(E);
+    free(Z);
+    codes_drop(&codes);
 }
 
 /* One signal, in two ways; the workspace holds anything and is aligned to nothing. */
@@ -349,11 +377,17 @@ static void code_one(trial *t) {
                                 &used, error));
         if (t->out->status == SHS_OK && used > least) t->out->status = SHS_BAD_CODES;
         keep(t, way, &used, sizeof used);
-        keep(t, way, atoms, (size_t)used * sizeof *atoms), keep(t, way, coefs, (size_t)used * sizeof *coefs);
+        keep(t, way, atoms, (size_t)used * sizeof *atoms);
+        keep(t, way, coefs, (size_t)used * sizeof *coefs);
         if (error) keep(t, 3 + way, error, sizeof *error);
         free(room);
     }
-    free(D), free(y), free(G), free(dty), free(coefs), free(atoms);
+    free(D);
+    free(y);
+    free(G);
+    free(dty);
+    free(coefs);
+    free(atoms);
 }
 
 static void learn(trial *t) {
@@ -368,18 +402,26 @@ static void learn(trial *t) {
     int report_wanted = wanted(t), codes_wanted = wanted(t), i;
     STEP(t, shs_normalize_columns(p, n, hidden, hidden_ld, NULL));
     Y = signals(t, p, m, hidden, hidden_ld, n, &ldy);
-    o.iterations = iterations, o.coding.sparsity = s, o.seed = shs_random_bits(&t->problem);
+    o.iterations = iterations;
+    o.coding.sparsity = s;
+    o.seed = shs_random_bits(&t->problem);
     o.coding.gram_mode = SHS_GRAM_ALWAYS;
-    o.parallel_atoms = pick(t, 0, 3) * pick(t, 0, 20), o.rounds = pick(t, 0, 2);
+    o.parallel_atoms = pick(t, 0, 3) * pick(t, 0, 20);
+    o.rounds = pick(t, 0, 2);
     o.start = (shs_start)(one_in(t, 2) ? SHS_START_SIGNALS : one_in(t, 2) ? SHS_START_RANDOM : SHS_START_GIVEN);
-    o.replace = (shs_replace)pick(t, 0, 2), o.keep = (shs_keep)pick(t, 0, 1);
+    o.replace = (shs_replace)pick(t, 0, 2);
+    o.keep = (shs_keep)pick(t, 0, 1);
     if (one_in(t, 3)) o.prune_coherence = (shs_real)pick(t, 3, 9) / 10;
     if (one_in(t, 3)) o.prune_uses = pick(t, -1, 8);
     if (one_in(t, 4)) o.coding.tolerance = (shs_real)pick(t, 1, 10) / 10;
-    if (one_in(t, 6)) o.stop_improvement = 0.05, o.stop_patience = 1;
+    if (one_in(t, 6)) {
+        o.stop_improvement = 0.05;
+        o.stop_patience = 1;
+    }
     if (one_in(t, 4)) o.first_iteration = pick(t, 1, 5);
     o.rmse_after_update = wanted(t);
-    report.history = history, report.usage_history = usage;
+    report.history = history;
+    report.usage_history = usage;
     codes = new_codes(t, m, least_of(s, least_of(p, n)));
     report.iterations = 0;
     STEP(t, shs_ksvd_ex(t->ctx, p, n, m, Y, ldy, &o, D, ldd, codes_wanted ? &codes : NULL, report_wanted ? &report : NULL));
@@ -388,7 +430,8 @@ static void learn(trial *t) {
     if (report_wanted) { /* by members: there may be a gap */
         keep(t, 2, &report.iterations, sizeof report.iterations),
             keep(t, 2, &report.best_iteration, sizeof report.best_iteration);
-        keep(t, 2, &report.rmse, sizeof report.rmse), keep(t, 2, &report.mean_atoms, sizeof report.mean_atoms);
+        keep(t, 2, &report.rmse, sizeof report.rmse);
+        keep(t, 2, &report.mean_atoms, sizeof report.mean_atoms);
         if (history)
             for (i = 0; i < report.iterations; i++) {
                 keep(t, 3, &history[i].rmse_coding, sizeof history[i].rmse_coding);
@@ -399,7 +442,12 @@ static void learn(trial *t) {
             }
         if (usage) keep(t, 5, usage, (size_t)(n * report.iterations) * sizeof *usage);
     }
-    free(hidden), free(Y), free(D), free(history), free(usage), codes_drop(&codes);
+    free(hidden);
+    free(Y);
+    free(D);
+    free(history);
+    free(usage);
+    codes_drop(&codes);
 }
 
 static void take_patches(trial *t) {
@@ -412,10 +460,18 @@ static void take_patches(trial *t) {
     shs_patches set = SHS_ZERO;
     shs_omp_options o = SHS_ZERO;
     shs_omp_report report;
-    image.pixels = values, image.width = width, image.height = height, image.channels = channels;
-    set.width = pick(t, 1, 5), set.height = pick(t, 1, 5), set.mode = (shs_patch_mode)pick(t, 0, 2);
-    set.step_x = pick(t, 0, 3), set.step_y = pick(t, 0, 3), set.count = (size_t)pick(t, 1, 100);
-    set.keep_mean = one_in(t, 3), set.unit_norm = one_in(t, 3);
+    image.pixels = values;
+    image.width = width;
+    image.height = height;
+    image.channels = channels;
+    set.width = pick(t, 1, 5);
+    set.height = pick(t, 1, 5);
+    set.mode = (shs_patch_mode)pick(t, 0, 2);
+    set.step_x = pick(t, 0, 3);
+    set.step_y = pick(t, 0, 3);
+    set.count = (size_t)pick(t, 1, 100);
+    set.keep_mean = one_in(t, 3);
+    set.unit_norm = one_in(t, 3);
     i = wanted(t);
     p = set.width * set.height * channels;
     count = shs_patches_count(&image, &set, i ? &p : NULL);
@@ -429,7 +485,8 @@ static void take_patches(trial *t) {
     STEP(t, shs_patches_get(t->ctx, &image, &set, half, count - half, Y + half * (size_t)ldy, ldy,
                             means ? means + half * (size_t)channels : NULL, norms ? norms + half : NULL));
     keep_columns(t, 1, p, count, sizeof *Y, Y, ldy);
-    keep(t, 2, means, (size_t)channels * count * sizeof *means), keep(t, 3, norms, count * sizeof *norms);
+    keep(t, 2, means, (size_t)channels * count * sizeof *means);
+    keep(t, 3, norms, count * sizeof *norms);
     sum = NEW(shs_real, pixels * (size_t)channels), weight = NEW(shs_real, pixels),
     out = OUTPUT(t, shs_real, pixels * (size_t)channels);
     STEP(t, shs_patches_put(t->ctx, &image, &set, 0, count, Y, ldy, NULL, NULL, sum, weight));
@@ -437,12 +494,23 @@ static void take_patches(trial *t) {
     keep(t, 4, t->run % 2 ? sum : out, pixels * (size_t)channels * sizeof *sum);
     D = matrix(t, p, (size_t)n, &ldd);
     STEP(t, shs_normalize_columns(p, n, D, ldd, NULL));
-    o.sparsity = pick(t, 1, 3), o.gram_mode = SHS_GRAM_ALWAYS;
+    o.sparsity = pick(t, 1, 3);
+    o.gram_mode = SHS_GRAM_ALWAYS;
     report_wanted = wanted(t);
     STEP(t, shs_patches_approximate(t->ctx, &image, &set, n, D, ldd, &o, 1, out, report_wanted ? &report : NULL));
     keep(t, 5, out, pixels * (size_t)channels * sizeof *out);
-    if (report_wanted) keep(t, 6, &report.nonzeros, sizeof report.nonzeros), keep(t, 6, &report.sum2, sizeof report.sum2);
-    free(values), free(Y), free(means), free(norms), free(sum), free(weight), free(out), free(D);
+    if (report_wanted) {
+        keep(t, 6, &report.nonzeros, sizeof report.nonzeros);
+        keep(t, 6, &report.sum2, sizeof report.sum2);
+    }
+    free(values);
+    free(Y);
+    free(means);
+    free(norms);
+    free(sum);
+    free(weight);
+    free(out);
+    free(D);
 }
 
 /* A cube of the problem, in memory. */
@@ -452,7 +520,10 @@ static shs_cube new_cube(trial *t, int most_bands) {
     int lines = pick(t, 2, 24), samples = pick(t, 2, 60), bands = pick(t, 2, most_bands), swapped = one_in(t, 4);
     plain_cube p = mixed_cube(lines, samples, bands, least_of(bands, 4), 1, shs_random_bits(&t->problem));
     shs_cube cube = cube_of(&p, types[pick(t, 0, 6)], (shs_interleave)pick(t, 0, 2), swapped);
-    if (one_in(t, 3)) cube.has_nodata = 1, cube.nodata = 100;
+    if (one_in(t, 3)) {
+        cube.has_nodata = 1;
+        cube.nodata = 100;
+    }
     free(p.x);
     return cube;
 }
@@ -489,18 +560,25 @@ static void add_up(trial *t) {
     STEP(t, shs_moments_finish(&sums, (shs_divisor)one_in(t, 2), mean, covariance, ldc));
     keep(t, 0, mean, B * sizeof *mean);
     keep_columns(t, 1, cube.bands, B, sizeof *mean, covariance, ldc);
-    keep(t, 2, &sums.count, sizeof sums.count), keep(t, 3, sums.sum, B * sizeof *mean);
+    keep(t, 2, &sums.count, sizeof sums.count);
+    keep(t, 3, sums.sum, B * sizeof *mean);
     for (a = 0; sums.products && a < cube.bands; a++) /* the lower triangle */
         keep(t, 4, sums.products + (size_t)a * B + (size_t)a, (B - (size_t)a) * sizeof *mean);
     shs_moments_free(t->ctx, &sums);
-    free(mean), free(covariance), cube_free(&cube);
+    free(mean);
+    free(covariance);
+    cube_free(&cube);
 }
 
 static void keep_pca(trial *t, int part, const shs_pca *pca) {
     size_t B = (size_t)pca->bands, K = (size_t)pca->components, w = sizeof(shs_wide);
     if (t->out->status != SHS_OK) return;
-    keep(t, part, pca->mean, B * w), keep(t, part, pca->scale, B * w), keep(t, part, pca->eigenvalues, K * w);
-    keep(t, part, pca->vectors, B * K * w), keep(t, part, pca->forward, B * K * w), keep(t, part, pca->backward, B * K * w);
+    keep(t, part, pca->mean, B * w);
+    keep(t, part, pca->scale, B * w);
+    keep(t, part, pca->eigenvalues, K * w);
+    keep(t, part, pca->vectors, B * K * w);
+    keep(t, part, pca->forward, B * K * w);
+    keep(t, part, pca->backward, B * K * w);
 }
 
 /* The same components with and without the model, in a sink of any interleave; each type has its part. */
@@ -512,14 +590,21 @@ static void find_components(trial *t) {
     int type = pick(t, 0, 3), components = pick(t, 1, cube.bands), rank, rank_wanted = wanted(t);
     shs_sink sink = any_sink(t, types[type], &cube, components), scores = any_sink(t, SHS_TYPE_F32, &cube, 1);
     shs_pca mnf = SHS_ZERO;
-    o.components = components, o.divisor = (shs_divisor)one_in(t, 2), o.correlation = one_in(t, 4), o.precise = (shs_precision)one_in(t, 3);
-    if (one_in(t, 2)) sink.rescale = 1, sink.high = 255;
+    o.components = components;
+    o.divisor = (shs_divisor)one_in(t, 2);
+    o.correlation = one_in(t, 4);
+    o.precise = (shs_precision)one_in(t, 3);
+    if (one_in(t, 2)) {
+        sink.rescale = 1;
+        sink.high = 255;
+    }
     STEP(t, shs_pca_run(t->ctx, &cube, &o, &sink, model));
     keep_sink(t, 0, &sink, &cube, components);
     if (model) keep_pca(t, 1, model);
     shs_pca_free(t->ctx, &pca);
     if (wanted(t)) { /* in two steps */
-        forget(t, 0), forget(t, 1);
+        forget(t, 0);
+        forget(t, 1);
         STEP(t, shs_pca_fit(t->ctx, &cube, &o, &pca));
         keep_pca(t, 1, &pca);
         STEP(t, shs_pca_transform(t->ctx, &pca, &cube, &sink));
@@ -535,7 +620,9 @@ static void find_components(trial *t) {
         if (status == SHS_OK) keep_pca(t, 5, &mnf);
         shs_pca_free(t->ctx, &mnf);
     }
-    sink_free(&sink), sink_free(&scores), cube_free(&cube);
+    sink_free(&sink);
+    sink_free(&scores);
+    cube_free(&cube);
 }
 
 static void find_sources(trial *t) {
@@ -545,16 +632,24 @@ static void find_sources(trial *t) {
     int components = pick(t, 1, least_of(cube.bands, 4));
     size_t w = sizeof(shs_wide), B = (size_t)cube.bands, K = (size_t)components;
     shs_sink sink = any_sink(t, SHS_TYPE_F32, &cube, components);
-    o.components = components, o.contrast = (shs_contrast)pick(t, 0, 2), o.approach = (shs_ica_approach)pick(t, 0, 1);
+    o.components = components;
+    o.contrast = (shs_contrast)pick(t, 0, 2);
+    o.approach = (shs_ica_approach)pick(t, 0, 1);
     o.route = o.contrast == SHS_CONTRAST_POW3 ? (shs_ica_route)pick(t, 1, 2) : SHS_ROUTE_AUTO, o.iterations = 15,
     o.restarts = pick(t, -1, 1);
-    o.random_start = one_in(t, 2), o.seed = shs_random_bits(&t->problem), o.order = (shs_ica_order)pick(t, 0, 2);
+    o.random_start = one_in(t, 2);
+    o.seed = shs_random_bits(&t->problem);
+    o.order = (shs_ica_order)pick(t, 0, 2);
     STEP(t, shs_ica_run(t->ctx, &cube, &o, &sink, model));
     keep_sink(t, 0, &sink, &cube, components);
-    if (model && t->out->status == SHS_OK)
-        keep(t, 1, ica.unmixing, B * K * w), keep(t, 1, ica.mixing, B * K * w), keep(t, 1, ica.rotation, K * K * w);
+    if (model && t->out->status == SHS_OK) {
+        keep(t, 1, ica.unmixing, B * K * w);
+        keep(t, 1, ica.mixing, B * K * w);
+        keep(t, 1, ica.rotation, K * K * w);
+    }
     shs_ica_free(t->ctx, &ica);
-    sink_free(&sink), cube_free(&cube);
+    sink_free(&sink);
+    cube_free(&cube);
 }
 
 /* ---- the property ------------------------------------------------------------------------------------------------ */
@@ -578,7 +673,9 @@ static void nothing_else_matters(const char *name, void (*perform)(trial *t), in
             memset(&out, 0, sizeof out);
             world_of(&w, run ? problem * runs + run : 0);
             memset(&t, 0, sizeof t);
-            t.ctx = &w.ctx, t.run = run, t.out = &out;
+            t.ctx = &w.ctx;
+            t.run = run;
+            t.out = &out;
             shs_random_seed(&t.problem, (uint64_t)problem),
                 shs_random_seed(&t.wish, (uint64_t)(problem * runs + run) + 1000000);
             perform(&t);
@@ -589,8 +686,11 @@ static void nothing_else_matters(const char *name, void (*perform)(trial *t), in
                          shs_status_name(out.status));
             for (k = 0; k < PARTS; k++) {
                 if (!out.part[k]) continue;
-                if (!known.part[k]) known.part[k] = out.part[k], known.size[k] = out.size[k], out.part[k] = NULL;
-                else if (out.size[k] != known.size[k] || memcmp(out.part[k], known.part[k], out.size[k]))
+                if (!known.part[k]) {
+                    known.part[k] = out.part[k];
+                    known.size[k] = out.size[k];
+                    out.part[k] = NULL;
+                } else if (out.size[k] != known.size[k] || memcmp(out.part[k], known.part[k], out.size[k]))
                     fail_msg("%s, problem %d, run %d: output %d differs", name, problem, run, k);
             }
             outcome_free(&out);
@@ -614,7 +714,9 @@ PROPERTIES(PROPERTY)
 /* Progress reports an error where there is one: -1 before. */
 static int look_at_error(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
     shs_wide *least_and_most = (shs_wide *)user;
-    (void)phase, (void)step, (void)steps;
+    (void)phase;
+    (void)step;
+    (void)steps;
     if (error < least_and_most[0]) least_and_most[0] = error;
     if (error > least_and_most[1]) least_and_most[1] = error;
     return 0;
@@ -627,12 +729,14 @@ static void test_progress_without_an_error_says_so(void **state) {
     shs_context ctx = SHS_ZERO;
     shs_codes codes = SHS_ZERO;
     (void)state;
-    ctx.progress_fn = look_at_error, ctx.progress_user = error;
+    ctx.progress_fn = look_at_error;
+    ctx.progress_user = error;
     assert_ok(shs_normalize_columns(P, N, D, P, NULL));
     assert_ok(shs_codes_create(NULL, M, 3, &codes));
     assert_ok(shs_omp(&ctx, P, N, D, M, Y, 3, &codes));
     assert_true(error[0] >= -1 && error[0] <= -1 && error[1] <= -1);
-    error[0] = 1e9, error[1] = -2;
+    error[0] = 1e9;
+    error[1] = -2;
     assert_ok(shs_ksvd(&ctx, P, N, M, Y, 3, 3, D));
     assert_true(error[0] > 0 && error[1] < 2); /* of normal deviates */
     shs_codes_free(NULL, &codes), free(D), free(Y);
@@ -647,8 +751,10 @@ static void test_noise_is_untouched_by_errors(void **state) {
     shs_noise noise, kept;
     faulty f;
     (void)state;
-    memset(&noise, UNTOUCHED, sizeof noise), memset(&kept, UNTOUCHED, sizeof kept);
-    image.pixels = pixels, image.width = image.height = 2;
+    memset(&noise, UNTOUCHED, sizeof noise);
+    memset(&kept, UNTOUCHED, sizeof kept);
+    image.pixels = pixels;
+    image.width = image.height = 2;
     assert_status(shs_noise_sigma(NULL, &image, &noise), SHS_BAD_PATCHES);
     image.width = image.height = SIDE;
     faulty_attach(&f, 0, &ctx);
@@ -670,14 +776,24 @@ static void test_cubes_are_not_copied(void **state) {
     shs_sink sink = SHS_ZERO;
     int type, interleave;
     (void)state;
-    map.bands = BANDS, map.outputs = 3, map.matrix = matrix;
-    sink.pixels = &sink, sink.type = SHS_TYPE_U8, sink.rescale = 1, sink.high = 255;
+    map.bands = BANDS;
+    map.outputs = 3;
+    map.matrix = matrix;
+    sink.pixels = &sink;
+    sink.type = SHS_TYPE_U8;
+    sink.rescale = 1;
+    sink.high = 255;
     for (type = 0; type < SHS_TYPE_COUNT; type++)
         for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++) {
             shs_cube cube = SHS_ZERO;
             size_t bytes = (size_t)LINES * SAMPLES * BANDS * shs_type_size((shs_type)type);
-            cube.pixels = &pixel, cube.type = (shs_type)type, cube.interleave = (shs_interleave)interleave;
-            cube.lines = LINES, cube.samples = SAMPLES, cube.bands = BANDS, cube.swap_bytes = type % 2;
+            cube.pixels = &pixel;
+            cube.type = (shs_type)type;
+            cube.interleave = (shs_interleave)interleave;
+            cube.lines = LINES;
+            cube.samples = SAMPLES;
+            cube.bands = BANDS;
+            cube.swap_bytes = type % 2;
             assert_in_range(shs_moments_update_workspace(NULL, &cube, 1), 1, bytes / 20);
             assert_in_range(shs_cube_map_workspace(NULL, &cube, &map, 1, &sink), 1, bytes / 20);
         }

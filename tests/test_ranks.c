@@ -55,8 +55,12 @@ static shs_status call_ksvd(const shs_context *ctx, world *w, share *s) {
     shs_ksvd_options o = s->ksvd;
     shs_status status;
     (void)w;
-    o.coding.sparsity_each = s->sparsity_each, o.coding.tolerance_each = s->tolerance_each;
-    if (s->wants) report.history = history, report.usage_history = usage;
+    o.coding.sparsity_each = s->sparsity_each;
+    o.coding.tolerance_each = s->tolerance_each;
+    if (s->wants) {
+        report.history = history;
+        report.usage_history = usage;
+    }
     if (s->stride && s->m) (void)shs_codes_create(NULL, s->m, s->stride, &s->codes);
     status = shs_ksvd_ex(ctx, P, N, s->m, s->Y, P, &o, s->D, P, s->codes.used ? &s->codes : NULL, s->wants ? &report : NULL);
     for (i = 0; i < P * N && status == SHS_OK; i++) s->learnt[s->values++] = (double)s->D[i];
@@ -85,8 +89,14 @@ static shs_status call_online(const shs_context *ctx, world *w, share *s) {
     shs_status status;
     size_t i;
     (void)w;
-    if (s->wants) report.history = history, report.history_most = 8;
-    if (s->wants || s->online.first_batch) report.sums_xx = sums, report.sums_yx = sums + N * N;
+    if (s->wants) {
+        report.history = history;
+        report.history_most = 8;
+    }
+    if (s->wants || s->online.first_batch) {
+        report.sums_xx = sums;
+        report.sums_yx = sums + N * N;
+    }
     status = shs_online_ex(ctx, P, N, deliver, &from, &s->online, s->D, P,
                            s->wants || s->online.first_batch ? &report : NULL);
     for (i = 0; i < P * N && status == SHS_OK; i++) s->learnt[s->values++] = (double)s->D[i];
@@ -99,7 +109,11 @@ static shs_status call_moments(const shs_context *ctx, world *w, share *s) {
     (void)w;
     if (s->bands == BANDS) (void)shs_moments_update(ctx, &s->cube, 0, &m);
     if (status == SHS_OK) status = shs_moments_reduce(ctx, &m);
-    if (status == SHS_OK) keep(s, 1, &m.count), keep(s, BANDS, m.shift), keep(s, BANDS, m.sum);
+    if (status == SHS_OK) {
+        keep(s, 1, &m.count);
+        keep(s, BANDS, m.shift);
+        keep(s, BANDS, m.sum);
+    }
     shs_moments_free(NULL, &m);
     return status;
 }
@@ -197,7 +211,9 @@ static shs_status call_map(const shs_context *ctx, world *w, share *s) {
     int i;
     (void)w;
     for (i = 0; i < 4 * BANDS; i++) matrix[i] = (shs_wide)(i % 5) - 2;
-    map.bands = BANDS, map.outputs = s->outputs, map.matrix = matrix;
+    map.bands = BANDS;
+    map.outputs = s->outputs;
+    map.matrix = matrix;
     return shs_cube_map(ctx, &s->cube, &map, 0, &s->sink);
 }
 
@@ -283,21 +299,34 @@ static world *new_world(int call, int ranks, const int *part) {
     size_t first = 0;
     int r, line = 0;
     memset(w, 0, sizeof *w);
-    w->ranks = ranks, w->pca = &components, w->rx = &anomalies, w->separated = &sources;
+    w->ranks = ranks;
+    w->pca = &components;
+    w->rx = &anomalies;
+    w->separated = &sources;
     for (r = 0; r < ranks; r++) {
         share *s = w->shares + r;
         w->call[r] = call;
         s->m = (size_t)part[r] * M / LINES;
         s->Y = s->m ? signals + P * first : NULL;
         s->cube = slice_of(&pixels, line, part[r]);
-        if (part[r] == 0) s->cube.pixels = NULL, s->cube.samples = 0;
-        first += s->m, line += part[r];
-        s->bands = BANDS, s->outputs = 3;
-        s->ksvd.iterations = 4, s->ksvd.coding.sparsity = 3, s->ksvd.parallel_atoms = 5;
+        if (part[r] == 0) {
+            s->cube.pixels = NULL;
+            s->cube.samples = 0;
+        }
+        first += s->m;
+        line += part[r];
+        s->bands = BANDS;
+        s->outputs = 3;
+        s->ksvd.iterations = 4;
+        s->ksvd.coding.sparsity = 3;
+        s->ksvd.parallel_atoms = 5;
         s->ksvd.prune_coherence = (shs_real)0.8;
-        s->online.coding.sparsity = 3, s->online.batch = 40, s->online.replace_every = 60;
+        s->online.coding.sparsity = 3;
+        s->online.batch = 40;
+        s->online.replace_every = 60;
         s->online.prune_coherence = (shs_real)0.8;
-        s->ica.components = 3, s->ica.iterations = 30;
+        s->ica.components = 3;
+        s->ica.iterations = 30;
         s->sink = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIP, part[r] ? part[r] : 1, SAMPLES, BANDS);
         s->wants = 1;
         fill_normal(P * N, s->D, 11);
@@ -356,7 +385,8 @@ static void test_outputs_are_ones_own(void **state) {
                         for (r = 0; r < ranks; r++) {
                             w->shares[r].wants = asked >> r & 1;
                             w->shares[r].stride = asked >> r & 1 ? 3 + 4 * r : 0;
-                            w->shares[r].sink.rescale = stretched, w->shares[r].sink.high = 200;
+                            w->shares[r].sink.rescale = stretched;
+                            w->shares[r].sink.high = 200;
                         }
                         run_world(w);
                         check_agreement(w);
@@ -403,7 +433,10 @@ static void test_learning_with_limits_of_ones_own(void **state) {
     int limits[M], how, asked, r, q;
     shs_real tolerances[M];
     (void)state;
-    for (q = 0; q < M; q++) limits[q] = q < M / 2 ? q % 3 : 1 + q % 6, tolerances[q] = (shs_real)(1 + q % 4);
+    for (q = 0; q < M; q++) {
+        limits[q] = q < M / 2 ? q % 3 : 1 + q % 6;
+        tolerances[q] = (shs_real)(1 + q % 4);
+    }
     for (how = 0; how < 6; how++) {
         world *all = NULL;
         for (asked = 0; asked < 8; asked++) {
@@ -439,8 +472,13 @@ static void learn_and_test(const shs_context *ctx, int rank, void *arg) {
     tested *w = (tested *)arg;
     shs_ksvd_options o = SHS_ZERO;
     shs_ksvd_report report = SHS_ZERO;
-    o.iterations = 4, o.coding.sparsity = 3, o.start = SHS_START_GIVEN, o.replace = SHS_REPLACE_LEAVE, o.keep = SHS_KEEP_LAST;
-    o.test = w->others + P * w->others_from[rank], o.test_m = w->others_from[rank + 1] - w->others_from[rank];
+    o.iterations = 4;
+    o.coding.sparsity = 3;
+    o.start = SHS_START_GIVEN;
+    o.replace = SHS_REPLACE_LEAVE;
+    o.keep = SHS_KEEP_LAST;
+    o.test = w->others + P * w->others_from[rank];
+    o.test_m = w->others_from[rank + 1] - w->others_from[rank];
     report.history = w->history[rank];
     fill_normal(P * N, w->D[rank], 11);
     assert_ok(shs_ksvd_ex(ctx, P, N, w->from[rank + 1] - w->from[rank], signals + P * w->from[rank], P, &o, w->D[rank], P, NULL,
@@ -460,11 +498,13 @@ static void test_test_set(void **state) {
     int r, k;
     (void)state;
     alone->others = w->others = others;
-    memcpy(alone->from, shares[0], sizeof shares[0]), memcpy(alone->others_from, test_shares[0], sizeof test_shares[0]);
+    memcpy(alone->from, shares[0], sizeof shares[0]);
+    memcpy(alone->others_from, test_shares[0], sizeof test_shares[0]);
     run_ranks(1, learn_and_test, alone);
     for (a = 0; a < 4; a++)
         for (b = 0; b < 3; b++) {
-            memcpy(w->from, shares[a], sizeof shares[a]), memcpy(w->others_from, test_shares[b], sizeof test_shares[b]);
+            memcpy(w->from, shares[a], sizeof shares[a]);
+            memcpy(w->others_from, test_shares[b], sizeof test_shares[b]);
             run_ranks(3, learn_and_test, w);
             for (r = 0; r < 3; r++)
                 for (k = 0; k < 4; k++) {
@@ -473,7 +513,9 @@ static void test_test_set(void **state) {
                     assert_close(w->history[r][k].rmse_test, expected, BY_TYPE(k ? 1e-3 : 1e-5, 1e-10) * expected);
                 }
         }
-    free(others), free(alone), free(w);
+    free(others);
+    free(alone);
+    free(w);
 }
 
 /* One rank reads a stream and another has its pixels in memory: the route of FastICA is the same. */
@@ -488,7 +530,8 @@ static void test_streams_beside_memory(void **state) {
                     shs_cube in_memory[2];
                     for (r = 0; r < 2; r++) {
                         share *s = w->shares + r;
-                        s->ica.contrast = (shs_contrast)contrast, s->ica.approach = (shs_ica_approach)approach;
+                        s->ica.contrast = (shs_contrast)contrast;
+                        s->ica.approach = (shs_ica_approach)approach;
                         in_memory[r] = s->cube;
                         if (from >> r & 1) s->cube = streamed(in_memory + r, 2, &s->s);
                     }
@@ -525,7 +568,10 @@ static void test_ranks_without_pixels(void **state) {
         free_world(alone);
         for (stretched = 0; stretched < 2; stretched++) {
             world *w = new_world(call, 3, nothing);
-            for (r = 0; r < 3; r++) w->shares[r].sink.rescale = stretched, w->shares[r].sink.high = 1;
+            for (r = 0; r < 3; r++) {
+                w->shares[r].sink.rescale = stretched;
+                w->shares[r].sink.high = 1;
+            }
             for (r = 0; r < 3 && stretched; r++) w->shares[r].pca.neighbours = SHS_NEIGHBOURS_LOWER;
             run_world(w);
             for (r = 0; r < 3; r++)
@@ -553,17 +599,20 @@ static void test_noise_across_borders(void **state) {
         if (kind / 2) whole.mask = mask;
         for (neighbours = 0; neighbours < 4; neighbours++) {
             world *alone = new_world(MNF, 1, parts[0]);
-            alone->shares[0].cube = whole, alone->shares[0].pca.neighbours = (shs_neighbours)neighbours;
+            alone->shares[0].cube = whole;
+            alone->shares[0].pca.neighbours = (shs_neighbours)neighbours;
             run_world(alone);
             check_agreement(alone);
             for (shared = 0; shared < (int)(sizeof shares / sizeof *shares); shared++)
                 for (from = 0; from < 2; from++) {
                     world *w = new_world(MNF, 3, shares[shared]);
-                    for (r = line = 0; r < 3; line += shares[shared][r], r++) {
+                    line = 0;
+                    for (r = 0; r < 3; r++) {
                         share *s = w->shares + r;
                         s->pca.neighbours = (shs_neighbours)neighbours;
                         if (!shares[shared][r]) continue;
                         s->cube = in_memory[r] = slice_of(&whole, line, shares[shared][r]);
+                        line += shares[shared][r];
                         if (from) s->cube = streamed(in_memory + r, 1, &s->s);
                     }
                     run_world(w);
@@ -589,8 +638,10 @@ static void test_no_border_between_widths(void **state) {
     int r;
     (void)state;
     for (r = 0; r < 2; r++) w->shares[r].pca.neighbours = SHS_NEIGHBOURS_MEAN;
-    last->cube.samples -= 7, last->cube.line_stride = SAMPLES * BANDS;
-    last->cube.sample_stride = BANDS, last->cube.band_stride = 1;
+    last->cube.samples -= 7;
+    last->cube.line_stride = SAMPLES * BANDS;
+    last->cube.sample_stride = BANDS;
+    last->cube.band_stride = 1;
     run_world(w);
     check_agreement(w);
     assert_close(w->shares[0].learnt[0], 4 * SAMPLES + 5 * (SAMPLES - 7), 0);
@@ -609,9 +660,18 @@ static void tweak_ksvd(share *s, shs_context *ctx, int how) {
     case 0: o->iterations = 5; break;
     case 1: o->parallel_atoms = 18; break;
     case 2: o->rounds = 2; break;
-    case 3: o->parallel_atoms_schedule = steps, o->parallel_atoms_steps = 1; break;
-    case 4: o->parallel_atoms_schedule = steps, o->parallel_atoms_steps = 2; break;
-    case 5: o->rounds_schedule = steps, o->rounds_steps = 2; break;
+    case 3:
+        o->parallel_atoms_schedule = steps;
+        o->parallel_atoms_steps = 1;
+        break;
+    case 4:
+        o->parallel_atoms_schedule = steps;
+        o->parallel_atoms_steps = 2;
+        break;
+    case 5:
+        o->rounds_schedule = steps;
+        o->rounds_steps = 2;
+        break;
     case 6: o->start = SHS_START_RANDOM; break;
     case 7: o->seed = UINT64_C(1) << 60; break;
     case 8: o->first_iteration = 1; break;
@@ -658,7 +718,10 @@ static void tweak_online(share *s, shs_context *ctx, int how) {
     case 12: o->prune_coherence = (shs_real)0.81; break;
     case 13: o->replace_every = 61; break;
     case 14: o->test_every = 2; break;
-    case 15: o->first_batch = 1, o->start = SHS_START_GIVEN; break;
+    case 15:
+        o->first_batch = 1;
+        o->start = SHS_START_GIVEN;
+        break;
     }
 }
 
@@ -703,11 +766,14 @@ static void tweak_ica(share *s, shs_context *ctx, int how) {
 
 static void tweak_sink(share *s, shs_context *ctx, int how) {
     (void)ctx;
-    s->sink.rescale = how != 0, s->sink.low = how == 1, s->sink.high = how == 2 ? 300 : 200;
+    s->sink.rescale = how != 0;
+    s->sink.low = how == 1;
+    s->sink.high = how == 2 ? 300 : 200;
 }
 
 static void tweak_outputs(share *s, shs_context *ctx, int how) {
-    (void)ctx, (void)how;
+    (void)ctx;
+    (void)how;
     s->outputs = 2;
 }
 
@@ -717,17 +783,20 @@ static void tweak_seed(share *s, shs_context *ctx, int how) {
 }
 
 static void tweak_bands(share *s, shs_context *ctx, int how) {
-    (void)ctx, (void)how;
+    (void)ctx;
+    (void)how;
     s->bands = BANDS + 1;
 }
 
 /* The rank has a wrong number of ranks, or the number of another rank. */
 static void tweak_ranks(share *s, shs_context *ctx, int how) {
-    (void)s, (void)how;
+    (void)s;
+    (void)how;
     ctx->ranks++;
 }
 static void tweak_number(share *s, shs_context *ctx, int how) {
-    (void)s, (void)how;
+    (void)s;
+    (void)how;
     ctx->rank = 0;
 }
 
@@ -735,9 +804,11 @@ static void check_difference(int call, int ranks, const int *part, int stretched
                              int how) {
     world *w = new_world(call, ranks, part);
     int r;
-    w->tweak = tweak, w->how = how;
+    w->tweak = tweak;
+    w->how = how;
     for (r = 0; r < ranks; r++) {
-        w->shares[r].sink.rescale = stretched, w->shares[r].sink.high = 200;
+        w->shares[r].sink.rescale = stretched;
+        w->shares[r].sink.high = 200;
         if (tweak == tweak_start) w->shares[r].ksvd.start = w->shares[r].online.start = SHS_START_GIVEN;
     }
     run_world(w);
@@ -796,7 +867,8 @@ static void test_options_not_zeroed(void **state) {
     for (call = 0; call < sizeof with_options / sizeof *with_options; call++)
         for (how = 0; how < 2; how++) {
             world *w = new_world(with_options[call], 3, parts[2]);
-            w->tweak = spoil_options, w->how = how;
+            w->tweak = spoil_options;
+            w->how = how;
             run_world(w);
             for (r = 0; r < 3; r++) assert_status(w->shares[r].status, r == 2 ? SHS_BAD_OPTIONS : SHS_PEER_FAILED);
             free_world(w);
@@ -857,7 +929,10 @@ static void test_other_matrices_are_seen(void **state) {
 }
 
 static int refuse_lines(void *user, int first_line, int lines, const void *block) {
-    (void)user, (void)first_line, (void)lines, (void)block;
+    (void)user;
+    (void)first_line;
+    (void)lines;
+    (void)block;
     return 1;
 }
 
@@ -957,7 +1032,9 @@ typedef struct breaking {
 
 static int reduce_breaks(void *user, shs_wide *values, size_t count, shs_reduce_op op) {
     breaking *b = (breaking *)user;
-    (void)values, (void)count, (void)op;
+    (void)values;
+    (void)count;
+    (void)op;
     if (b->left < 0) b->after++;
     return --b->left < 0;
 }
@@ -973,9 +1050,13 @@ static void test_a_failing_reduction_is_the_last(void **state) {
                 breaking b;
                 shs_context ctx = SHS_ZERO;
                 shs_status status;
-                b.left = k, b.after = 0;
-                ctx.reduce_fn = reduce_breaks, ctx.reduce_user = &b, ctx.ranks = ctx.threads = 1;
-                w->shares[0].sink.rescale = stretched, w->shares[0].sink.high = 9;
+                b.left = k;
+                b.after = 0;
+                ctx.reduce_fn = reduce_breaks;
+                ctx.reduce_user = &b;
+                ctx.ranks = ctx.threads = 1;
+                w->shares[0].sink.rescale = stretched;
+                w->shares[0].sink.high = 9;
                 status = calls[call](&ctx, w, w->shares);
                 free_world(w);
                 if (status == SHS_OK) break;
@@ -992,8 +1073,10 @@ typedef struct counted {
 
 static int reduce_counts(void *user, shs_wide *values, size_t count, shs_reduce_op op) {
     counted *c = (counted *)user;
-    (void)values, (void)op;
-    c->calls++, c->values += count;
+    (void)values;
+    (void)op;
+    c->calls++;
+    c->values += count;
     return 0;
 }
 
@@ -1001,8 +1084,11 @@ static counted count_learning(shs_ksvd_options o, int n) {
     shs_context ctx = SHS_ZERO;
     counted c = {0, 0};
     shs_real *D = new_normal((size_t)(P * n), 11);
-    o.coding.sparsity = 3, o.start = SHS_START_GIVEN;
-    ctx.reduce_fn = reduce_counts, ctx.reduce_user = &c, ctx.ranks = 1;
+    o.coding.sparsity = 3;
+    o.start = SHS_START_GIVEN;
+    ctx.reduce_fn = reduce_counts;
+    ctx.reduce_user = &c;
+    ctx.ranks = 1;
     assert_ok(shs_ksvd_ex(&ctx, P, n, M, signals, P, &o, D, P, NULL, NULL));
     free(D);
     return c;
@@ -1020,15 +1106,20 @@ static void test_reductions_of_learning(void **state) {
             size_t n = (size_t)sizes[s], group = (size_t)groups[k], each = (n + group - 1) / group;
             shs_ksvd_options o = SHS_ZERO;
             counted less, more;
-            o.parallel_atoms = groups[k], o.replace = SHS_REPLACE_RANDOM, o.prune_coherence = 1;
-            o.iterations = 2, less = count_learning(o, sizes[s]);
-            o.iterations = 4, more = count_learning(o, sizes[s]);
+            o.parallel_atoms = groups[k];
+            o.replace = SHS_REPLACE_RANDOM;
+            o.prune_coherence = 1;
+            o.iterations = 2;
+            less = count_learning(o, sizes[s]);
+            o.iterations = 4;
+            more = count_learning(o, sizes[s]);
             assert_int_equal(less.calls, 4 + 2 * (each + 2));
             assert_int_equal(more.calls - less.calls, 2 * (each + 2));
             assert_int_equal(more.values - less.values, 2 * ((P + 1) * n + 2 * n + 4 + 2 * (each + 2)));
             o.rmse_after_update = 1;
             assert_int_equal(count_learning(o, sizes[s]).calls - more.calls, 4);
-            o.rmse_after_update = 0, o.rounds = 3;
+            o.rmse_after_update = 0;
+            o.rounds = 3;
             assert_int_equal(count_learning(o, sizes[s]).calls - more.calls, 8 * each);
             o.replace = SHS_REPLACE_LEAVE;
             assert_int_equal(count_learning(o, sizes[s]).calls - more.calls, 8 * each);
@@ -1041,8 +1132,13 @@ static counted count_online(size_t batches) {
     counted c = {0, 0};
     in_order from = {signals, M, 0};
     shs_real D[P * N];
-    o.coding.sparsity = 3, o.batch = 10, o.batches = batches, o.replace = SHS_REPLACE_LEAVE;
-    ctx.reduce_fn = reduce_counts, ctx.reduce_user = &c, ctx.ranks = 1;
+    o.coding.sparsity = 3;
+    o.batch = 10;
+    o.batches = batches;
+    o.replace = SHS_REPLACE_LEAVE;
+    ctx.reduce_fn = reduce_counts;
+    ctx.reduce_user = &c;
+    ctx.ranks = 1;
     assert_ok(shs_online_ex(&ctx, P, N, deliver, &from, &o, D, P, NULL));
     return c;
 }

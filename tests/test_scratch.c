@@ -319,7 +319,8 @@ static void test_signals_in_any_memory(void **state) {
         assert_ok(shs_normalize_columns(s.p, s.n, s.D, s.p, NULL));
         sprintf(what, "%d values, %d atoms, %d signals", s.p, s.n, s.m);
         check_fills(what, all_of_signals, &s);
-        free(s.D), free(s.Y);
+        free(s.D);
+        free(s.Y);
     }
 }
 
@@ -340,7 +341,8 @@ static void test_cubes_in_any_memory(void **state) {
             for (b = 0; b < bands * x.spectra; b++) x.spectrum[b] = (shs_wide)p.x[(size_t)b % values_of(&p)] + b;
             sprintf(what, "%d x %d pixels, %d bands, interleave %d", samples, lines, bands, layout);
             check_fills(what, all_of_cubes, &x);
-            free(p.x), cube_free(&x.cube);
+            free(p.x);
+            cube_free(&x.cube);
         }
 }
 

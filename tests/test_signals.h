@@ -16,9 +16,10 @@ static inline double inner(int p, const shs_real *x, const shs_real *y) {
 static inline void normalise(int p, int n, shs_real *D) {
     shs_real *atom = D;
     int i, j;
-    for (j = 0; j < n; j++, atom += p) {
+    for (j = 0; j < n; j++) {
         const double norm = sqrt(inner(p, atom, atom));
         for (i = 0; i < p && norm > 0; i++) atom[i] = (shs_real)((double)atom[i] / norm);
+        atom += p;
     }
 }
 

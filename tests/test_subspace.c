@@ -11,8 +11,11 @@ typedef struct problem {
 
 static problem random_problem(int p, int n, size_t m, uint64_t seed) {
     problem q;
-    q.p = p, q.n = n, q.m = m;
-    q.D = new_normal((size_t)p * (size_t)n, seed), q.Y = new_normal((size_t)p * m, seed + 1000);
+    q.p = p;
+    q.n = n;
+    q.m = m;
+    q.D = new_normal((size_t)p * (size_t)n, seed);
+    q.Y = new_normal((size_t)p * m, seed + 1000);
     if (p > 1) normalise(p, n, q.D);
     return q;
 }
@@ -37,7 +40,8 @@ static problem sparse_problem(int p, int n, size_t m, int s, int ones, uint64_t 
             k++;
         }
         for (l = 0; l < p; l++) q.Y[i * (size_t)p + (size_t)l] = (shs_real)y[l];
-        free(y), free(taken);
+        free(y);
+        free(taken);
     }
     return q;
 }
@@ -52,7 +56,9 @@ static shs_codes new_codes(size_t m, int stride) {
 
 static shs_omp_options subspace_of(int s, double tolerance) {
     shs_omp_options o = SHS_ZERO;
-    o.method = SHS_METHOD_SUBSPACE, o.sparsity = s, o.tolerance = (shs_real)tolerance;
+    o.method = SHS_METHOD_SUBSPACE;
+    o.sparsity = s;
+    o.tolerance = (shs_real)tolerance;
     return o;
 }
 
@@ -103,7 +109,8 @@ static double *naive_of(const problem *q, size_t i, int s, double tolerance, int
         if (k > 0) assert_true(atoms[k] > atoms[k - 1]);
         dense[atoms[k]] = (double)x[k];
     }
-    free(atoms), free(x);
+    free(atoms);
+    free(x);
     return dense;
 }
 
@@ -130,9 +137,11 @@ static void check_twin(const problem *q, int s, double tolerance, size_t group) 
         for (j = 0; j < q->n; j++) assert_close(x[j], expected[j], BY_TYPE(1e-5, 1e-11) * largest);
         assert_close(errors2[i], error2, BY_TYPE(1e-6, 1e-13) * norm2);
         assert_true(error2 <= norm2);
-        nonzeros += (size_t)used, sum2 += error2;
+        nonzeros += (size_t)used;
+        sum2 += error2;
         above += tolerance > 0 && !(error2 <= tolerance * tolerance);
-        free(x), free(expected);
+        free(x);
+        free(expected);
     }
     assert_int_equal(report.nonzeros, nonzeros);
     assert_int_equal(report.not_reached, above);
@@ -280,13 +289,15 @@ static void test_order_of_signals(void **state) {
     }
     for (i = 0; i < 5; i++) { /* alone, where the dictionary is not packed */
         problem alone = q;
-        alone.m = 1, alone.Y = q.Y + i * P;
+        alone.m = 1;
+        alone.Y = q.Y + i * P;
         assert_ok(run(NULL, &alone, &o, &one, NULL, NULL));
         assert_int_equal(one.used[0], codes.used[i]);
         assert_memory_equal(one.atoms, codes.atoms + i * 5, 5 * sizeof(int));
     }
     shs_codes_free(NULL, &codes), shs_codes_free(NULL, &others), shs_codes_free(NULL, &one);
-    problem_free(&q), problem_free(&turned);
+    problem_free(&q);
+    problem_free(&turned);
 }
 
 /* The chunks from the last to the first, each by another worker. */
@@ -304,7 +315,8 @@ static void test_workers(void **state) {
     shs_context ctx = SHS_ZERO;
     int threads;
     (void)state;
-    memset(&a, 0, sizeof a), memset(&b, 0, sizeof b);
+    memset(&a, 0, sizeof a);
+    memset(&b, 0, sizeof b);
     ctx.threads = 1;
     assert_ok(run(&ctx, &q, &o, &one, NULL, &a));
     for (threads = 2; threads < 9; threads++) {
@@ -328,7 +340,10 @@ static void test_nothing(void **state) {
     shs_omp_report report;
     size_t i;
     (void)state;
-    for (i = 0; i < 9; i++) q.Y[i] = q.Y[9 * 6 + i] = 0, q.D[9 * 3 + i] = 0;
+    for (i = 0; i < 9; i++) {
+        q.Y[i] = q.Y[9 * 6 + i] = 0;
+        q.D[9 * 3 + i] = 0;
+    }
     assert_ok(run(NULL, &q, &o, &codes, NULL, &report));
     assert_int_equal(codes.used[0], 0);
     assert_int_equal(codes.used[6], 0);
@@ -416,7 +431,8 @@ static void test_tolerance(void **state) {
             limits[i] = (int)(i % 9);
             tolerances[i] = (shs_real)(pow(10, exponent) * sqrt(norm2_of(&q, i)) * (i % 4 == 3 ? 0 : 1));
         }
-        o.sparsity_each = limits, o.tolerance_each = tolerances;
+        o.sparsity_each = limits;
+        o.tolerance_each = tolerances;
         assert_ok(run(NULL, &q, &o, &codes, errors2, &report));
         for (i = above = 0; i < M; i++) {
             double *x = dense_of(&q, &codes, i), error2 = error2_of(&q, x, i), tolerance = (double)tolerances[i];
@@ -490,9 +506,13 @@ static void test_memory(void **state) {
     for (i = 0; i < 11 * 90; i++) wide.Y[i] = (shs_real)ldexp((double)q.Y[i], -BY_TYPE(90, 700)); /* goes by copies */
     assert_ok(run(NULL, &q, &o, &expected, NULL, NULL));
     s.live = 0;
-    ctx.threads = 2, ctx.alloc_user = &s, ctx.alloc_fn = take, ctx.free_fn = give_back;
+    ctx.threads = 2;
+    ctx.alloc_user = &s;
+    ctx.alloc_fn = take;
+    ctx.free_fn = give_back;
     for (k = 0; k < 3; k++) {
-        s.fill = fills[k], s.left = -1;
+        s.fill = fills[k];
+        s.left = -1;
         spoil_codes(&codes);
         assert_ok(run(&ctx, &q, &o, &codes, NULL, NULL));
         assert_same(&expected, &codes, 90);
@@ -519,7 +539,8 @@ static void test_memory(void **state) {
     assert_true(shs_omp_workspace(NULL, INT_MAX, INT_MAX, SIZE_MAX, INT_MAX, &o) == SIZE_MAX);
     free(memory);
     shs_codes_free(NULL, &expected), shs_codes_free(NULL, &codes);
-    problem_free(&q), problem_free(&wide);
+    problem_free(&q);
+    problem_free(&wide);
 }
 
 /* The patches of an image, one stage among others. */
@@ -534,7 +555,11 @@ static void test_patches(void **state) {
     double before = 0, after = 0;
     int i;
     (void)state;
-    image.pixels = pixels, image.type = SHS_TYPE_REAL, image.width = WIDTH, image.height = HEIGHT, image.channels = 1;
+    image.pixels = pixels;
+    image.type = SHS_TYPE_REAL;
+    image.width = WIDTH;
+    image.height = HEIGHT;
+    image.channels = 1;
     set.width = set.height = 6;
     assert_ok(shs_patches_approximate(NULL, &image, &set, N, q.D, 36, &o, 0, out, &report));
     for (i = 0; i < WIDTH * HEIGHT; i++) {
@@ -546,7 +571,8 @@ static void test_patches(void **state) {
     assert_ok(shs_patches_approximate(NULL, &image, &set, N, q.D, 36, &o, 0, out, &few));
     assert_true(few.sum2 > report.sum2 && few.nonzeros < report.nonzeros);
     assert_true(shs_patches_approximate_workspace(NULL, &image, &set, N, &o) < SIZE_MAX);
-    free(pixels), free(out);
+    free(pixels);
+    free(out);
     problem_free(&q);
 }
 
@@ -587,7 +613,8 @@ static void test_refused(void **state) {
     o = good;
     q.Y[7] = (shs_real)NAN;
     assert_status(run(NULL, &q, &o, &codes, NULL, NULL), SHS_SIGNALS_NOT_FINITE);
-    q.Y[7] = 1, q.D[3] = (shs_real)INFINITY;
+    q.Y[7] = 1;
+    q.D[3] = (shs_real)INFINITY;
     assert_status(run(NULL, &q, &o, &codes, NULL, NULL), SHS_DICTIONARY_NOT_FINITE);
     q.D[3] = 1;
     assert_int_equal(codes.used[0], 0x7a7a7a7a);
@@ -596,11 +623,13 @@ static void test_refused(void **state) {
     assert_true(shs_omp_one_direct_workspace(5, 7, &o) == SIZE_MAX && shs_omp_one_workspace(7, &o) == SIZE_MAX);
     learning.coding = o;
     assert_status(shs_ksvd_ex(NULL, 5, 7, 3, q.Y, 5, &learning, learnt, 5, NULL, NULL), SHS_BAD_OPTIONS);
-    o.gram = gram, o.ldg = 7;
+    o.gram = gram;
+    o.ldg = 7;
     assert_status(shs_omp_gram(NULL, 7, 3, dty, 7, norms2, &o, &codes, NULL, NULL), SHS_BAD_OPTIONS);
     gram[1] = 1;
     assert_status(run(NULL, &q, &o, &codes, NULL, NULL), SHS_GRAM_NOT_SYMMETRIC); /* it is looked at, all the same */
-    o = good, ctx.engine = &engine;
+    o = good;
+    ctx.engine = &engine;
     assert_status(run(&ctx, &q, &o, &codes, NULL, NULL), SHS_UNSUPPORTED);
     assert_int_equal(codes.used[0], 0x7a7a7a7a);
     engine.fallback = 1;
@@ -621,10 +650,12 @@ static void test_gram_is_not_used(void **state) {
     assert_ok(shs_gemm_general_naive(SHS_TRANS_YES, SHS_TRANS_NO, 24, 24, 10, 1, q.D, 10, q.D, 10, 0, gram, 24));
     assert_ok(run(NULL, &q, &o, &expected, NULL, NULL));
     for (mode = SHS_GRAM_AUTO; mode <= SHS_GRAM_NEVER; mode++) {
-        o.gram_mode = (shs_gram_mode)mode, o.gram = NULL;
+        o.gram_mode = (shs_gram_mode)mode;
+        o.gram = NULL;
         assert_ok(run(NULL, &q, &o, &codes, NULL, NULL));
         assert_memory_equal(expected.atoms, codes.atoms, 9 * sizeof(int));
-        o.gram = gram, o.ldg = 24;
+        o.gram = gram;
+        o.ldg = 24;
         assert_ok(run(NULL, &q, &o, &codes, NULL, NULL));
         assert_memory_equal(expected.atoms, codes.atoms, 9 * sizeof(int));
     }

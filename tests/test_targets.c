@@ -39,7 +39,8 @@ static double *naive_scores(const plain_cube *p, const unsigned char *valid, int
                          scores, scratch);
         for (m = i = 0; i < PIXELS; i++) all[i * TARGETS + (size_t)k] = valid && !valid[i] ? NOT_A_NUMBER : scores[m++];
     }
-    free(X), free(scores);
+    free(X);
+    free(scores);
     return all;
 }
 
@@ -72,7 +73,8 @@ static double *scores_of(const shs_context *ctx, const shs_cube *cube, const shs
 static shs_detect_options options_of(int method, const shs_wide *undesired, int bands) {
     shs_detect_options o = SHS_ZERO;
     o.method = (shs_detector)method;
-    o.undesired = undesired, o.undesired_count = UNDESIRED < bands ? UNDESIRED : 0;
+    o.undesired = undesired;
+    o.undesired_count = UNDESIRED < bands ? UNDESIRED : 0;
     return o;
 }
 
@@ -102,7 +104,10 @@ static void test_twins(void **state) {
                 draw_spectra(&p, undesired, TARGETS + UNDESIRED);
                 for (i = 0; i < PIXELS; i++) {
                     mask[i] = valid[i] = run % 3 == 0 || (i * 7) % 11 != 3;
-                    if (run % 3 == 2 && i % 13 == 5) pixel_of(&p, i)[i % (size_t)p.bands] = 0, valid[i] = 0;
+                    if (run % 3 == 2 && i % 13 == 5) {
+                        pixel_of(&p, i)[i % (size_t)p.bands] = 0;
+                        valid[i] = 0;
+                    }
                 }
                 cube = cube_of(&p, type, (shs_interleave)layout, 0);
                 if (run % 3) cube.mask = mask;
@@ -112,7 +117,9 @@ static void test_twins(void **state) {
                 got = scores_of(NULL, &used, spectra, &o);
                 check_near(shs_detector_name(o.method), PIXELS * TARGETS, got, expected,
                            (is_angle(method) ? 1e-7 : 1e-9) * (1 + largest_of(1, expected)));
-                free(p.x), free(expected), free(got);
+                free(p.x);
+                free(expected);
+                free(got);
                 cube_free(&cube);
             }
 }
@@ -126,7 +133,8 @@ static void test_the_target_is_found(void **state) {
     shs_wide spectra[TARGETS * 8], undesired[5 * 8];
     int method, i;
     (void)state;
-    draw_spectra(&p, spectra, TARGETS), draw_spectra(&p, undesired, 5);
+    draw_spectra(&p, spectra, TARGETS);
+    draw_spectra(&p, undesired, 5);
     for (method = 0; method < SHS_DETECTOR_COUNT; method++) {
         shs_detect_options o = options_of(method, undesired + 3 * 8, 8);
         double *got = scores_of(NULL, &cube, spectra, &o);
@@ -140,7 +148,8 @@ static void test_the_target_is_found(void **state) {
         }
         free(got);
     }
-    free(p.x), cube_free(&cube);
+    free(p.x);
+    cube_free(&cube);
 }
 
 /* Signed ACE is ACE to the bit, with the sign of the matched filter; some pixels lie on either side. A power of two in front of
@@ -171,7 +180,13 @@ static void test_signed_ace(void **state) {
     }
     assert_true(below > PIXELS / 10 && below < PIXELS * TARGETS - PIXELS / 10);
     assert_memory_equal(sace, again, PIXELS * TARGETS * sizeof *sace);
-    free(mf), free(ace), free(sace), free(again), free(p.x), cube_free(&cube), cube_free(&larger);
+    free(mf);
+    free(ace);
+    free(sace);
+    free(again);
+    free(p.x);
+    cube_free(&cube);
+    cube_free(&larger);
 }
 
 /* GLRT is ACE times a share of the pixel's squared length, which RX gives; for the target itself it is that share. */
@@ -196,7 +211,11 @@ static void test_glrt(void **state) {
         assert_true(glrt[i] >= 0 && glrt[i] < 1);
         if (i == 29 * TARGETS) assert_true(share > 1e-3 && fabs(glrt[i] - share) < 1e-9);
     }
-    free(ace), free(glrt), free(p.x), sink_free(&sink), cube_free(&cube);
+    free(ace);
+    free(glrt);
+    free(p.x);
+    sink_free(&sink);
+    cube_free(&cube);
 }
 
 /* AMSD of several targets together, against the twin target by target: what the first leaves unexplained, the next may explain,
@@ -231,9 +250,13 @@ static void test_amsd_of_several_targets(void **state) {
         }
         again = outputs_of(NULL, &cube, TARGETS, mixed, &o);
         for (i = 0; i < PIXELS; i++) assert_true(fabs(again[i] - got[i]) < 1e-11);
-        free(got), free(again);
+        free(got);
+        free(again);
     }
-    free(one), free(left), free(p.x), cube_free(&cube);
+    free(one);
+    free(left);
+    free(p.x);
+    cube_free(&cube);
 }
 
 /* x less its part along the unit vector q. */
@@ -284,9 +307,12 @@ static void test_amsd_does_not_see_the_undesired(void **state) {
             length = length_of(BANDS, pixel_of(&q, i)) / length_of(BANDS, x);
             assert_true(fabs(got[i] - plain[i]) < BANDS * 2.3e-16 * length + 1e-14);
         }
-        free(got), cube_free(&cube);
+        free(got);
+        cube_free(&cube);
     }
-    free(plain), free(p.x), free(q.x);
+    free(plain);
+    free(p.x);
+    free(q.x);
 }
 
 /* The undesired spectra and nothing score 0, what targets and undesired spectra make 1. A power of two in front of everything
@@ -312,7 +338,8 @@ static void test_amsd_at_its_ends(void **state) {
         if (i < 3) assert_true(got[i] >= 0 && got[i] <= 0);
         else assert_true(got[i] <= 1 && got[i] > 1 - 1e-9);
     }
-    free(got), cube_free(&cube);
+    free(got);
+    cube_free(&cube);
     cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
     got = outputs_of(NULL, &cube, 2, spectra, &o);
     cube_free(&cube);
@@ -322,7 +349,11 @@ static void test_amsd_at_its_ends(void **state) {
     cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
     again = outputs_of(NULL, &cube, 2, larger, &o);
     assert_memory_equal(got, again, PIXELS * sizeof *got);
-    free(got), free(again), free(p.x), free(q.x), cube_free(&cube);
+    free(got);
+    free(again);
+    free(p.x);
+    free(q.x);
+    cube_free(&cube);
 }
 
 /* In one dimension every pixel lies in the target's direction: the cosine of ACE is 1, or 0 where a pixel is the mean. */
@@ -348,7 +379,9 @@ static void test_one_band(void **state) {
         o.method = SHS_DETECTOR_SACE;
         got = scores_of(NULL, &cube, spectra, &o);
         for (i = 0; i < PIXELS * TARGETS; i++) assert_close(fabs(got[i]), 1, 1e-12);
-        free(got), free(p.x), cube_free(&cube);
+        free(got);
+        free(p.x);
+        cube_free(&cube);
     }
 }
 
@@ -360,7 +393,8 @@ static void test_units_do_not_matter(void **state) {
     int method, b, k;
     size_t i;
     (void)state;
-    draw_spectra(&p, spectra[0], TARGETS), draw_spectra(&p, undesired[0], 5);
+    draw_spectra(&p, spectra[0], TARGETS);
+    draw_spectra(&p, undesired[0], 5);
     for (method = 0; method < SHS_DETECTOR_COUNT; method++) {
         int centred = method == SHS_DETECTOR_MF || is_whitened(method), each = centred || method == SHS_DETECTOR_CEM;
         shs_cube a = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 0), c;
@@ -377,9 +411,13 @@ static void test_units_do_not_matter(void **state) {
         after = scores_of(NULL, &c, spectra[1], &changed);
         check_near(shs_detector_name(o.method), PIXELS * TARGETS, after, before,
                    (is_angle(method) ? 1e-7 : 1e-9) * (1 + largest_of(PIXELS * TARGETS, before)));
-        free(before), free(after), cube_free(&a), cube_free(&c);
+        free(before);
+        free(after);
+        cube_free(&a);
+        cube_free(&c);
     }
-    free(p.x), free(q.x);
+    free(p.x);
+    free(q.x);
 }
 
 /* Given as moments, whole or as a mean and a covariance, statistics are what those of the pixels are; a ridge is a covariance
@@ -392,7 +430,8 @@ static void test_background(void **state) {
     int method, i, ridge;
     (void)state;
     draw_spectra(&p, spectra, TARGETS);
-    assert_ok(shs_moments_create(NULL, 7, &whole)), assert_ok(shs_moments_create(NULL, 7, &made));
+    assert_ok(shs_moments_create(NULL, 7, &whole));
+    assert_ok(shs_moments_create(NULL, 7, &made));
     assert_ok(shs_moments_update(NULL, &cube, SHS_PRECISION_ALWAYS, &whole));
     assert_ok(shs_moments_finish(&whole, SHS_DIVISOR_N, made.shift, C, 7));
     for (i = 0; i < 7; i++) trace += C[8 * i];
@@ -409,14 +448,18 @@ static void test_background(void **state) {
             o.background = &whole;
             given = scores_of(NULL, &cube, spectra, &o);
             assert_memory_equal(own, given, PIXELS * TARGETS * sizeof *own);
-            o.background = &made, o.ridge = 0;
+            o.background = &made;
+            o.ridge = 0;
             again = scores_of(NULL, &cube, spectra, &o);
             check_near(shs_detector_name(o.method), PIXELS * TARGETS, again, own, 1e-9 * (1 + largest_of(PIXELS, own)));
-            free(own), free(given), free(again);
+            free(own);
+            free(given);
+            free(again);
         }
     }
     shs_moments_free(NULL, &whole), shs_moments_free(NULL, &made);
-    free(p.x), cube_free(&cube);
+    free(p.x);
+    cube_free(&cube);
 }
 
 /* The same bits for every number of threads; as a stream the same where the statistics are; stretched, the same stretched. */
@@ -427,7 +470,8 @@ static void test_threads_streams_and_ranges(void **state) {
     int method, layout, k;
     size_t i;
     (void)state;
-    draw_spectra(&p, spectra, TARGETS), draw_spectra(&p, undesired, 5);
+    draw_spectra(&p, spectra, TARGETS);
+    draw_spectra(&p, undesired, 5);
     for (method = 0; method < SHS_DETECTOR_COUNT; method++)
         for (layout = 0; layout < SHS_INTERLEAVE_COUNT; layout++) {
             if (left_out(&turn, every_on_device(4))) continue;
@@ -440,29 +484,37 @@ static void test_threads_streams_and_ranges(void **state) {
             shs_moments m = SHS_ZERO;
             collector c;
             stream s;
-            one.threads = 1, three.threads = 3;
-            a = scores_of(&one, &cube, spectra, &o), b = scores_of(&three, &cube, spectra, &o);
+            one.threads = 1;
+            three.threads = 3;
+            a = scores_of(&one, &cube, spectra, &o);
+            b = scores_of(&three, &cube, spectra, &o);
             assert_memory_equal(a, b, PIXELS * TARGETS * sizeof *a);
             free(b);
             assert_ok(shs_moments_create(NULL, 9, &m));
             assert_ok(shs_moments_update(NULL, &cube, SHS_PRECISION_ALWAYS, &m));
             o.background = &m;
             blocks = streamed(&cube, 4, &s);
-            sink.rescale = 1, sink.low = -1, sink.high = 5;
+            sink.rescale = 1;
+            sink.low = -1;
+            sink.high = 5;
             out = collecting(&sink, LINES, SAMPLES, targets, &c);
             assert_ok(shs_detect(&three, &blocks, targets, spectra, 9, &o, &out));
             assert_false(c.wrong || s.wrong || c.next_line != LINES);
             for (k = 0; k < targets; k++) {
                 const double *got = (const double *)sink.pixels + k * PIXELS;
                 double low = a[k], high = a[k], want;
-                for (i = 0; i < PIXELS; i++)
-                    low = fmin(low, a[i * TARGETS + (size_t)k]), high = fmax(high, a[i * TARGETS + (size_t)k]);
+                for (i = 0; i < PIXELS; i++) {
+                    low = fmin(low, a[i * TARGETS + (size_t)k]);
+                    high = fmax(high, a[i * TARGETS + (size_t)k]);
+                }
                 for (i = 0; i < PIXELS; i++) {
                     want = 6 * (a[i * TARGETS + (size_t)k] - low) / (high - low) - 1;
                     check_near(shs_detector_name(o.method), 1, got + i, &want, is_angle(method) ? 1e-6 : 1e-9);
                 }
             }
-            free(a), sink_free(&sink), cube_free(&cube);
+            free(a);
+            sink_free(&sink);
+            cube_free(&cube);
             shs_moments_free(NULL, &m);
         }
     free(p.x);
@@ -549,7 +601,9 @@ static void test_backgrounds_by_class(void **state) {
                 expected = naive_by_class(&p, valid, columns ? x_of : labels, columns ? SAMPLES : CLASSES, method, spectra);
                 got = scores_of(NULL, &used, spectra, &o);
                 check_near(shs_detector_name(o.method), PIXELS * TARGETS, got, expected, 1e-8 * (1 + largest_of(1, expected)));
-                free(p.x), free(expected), free(got);
+                free(p.x);
+                free(expected);
+                free(got);
                 cube_free(&cube);
             }
         }
@@ -599,9 +653,12 @@ static void test_backgrounds_alike(void **state) {
         o.classes = 1;
         classes = scores_of(NULL, &cube, spectra, &o);
         check_near(shs_detector_name(o.method), PIXELS * TARGETS, classes, whole, 1e-10 * (1 + largest_of(PIXELS, whole)));
-        free(columns), free(classes), free(whole);
+        free(columns);
+        free(classes);
+        free(whole);
     }
-    free(p.x), cube_free(&cube);
+    free(p.x);
+    cube_free(&cube);
 }
 
 /* More values than a block has: in memory in each interleave as in a stream, to the bit, and each column as it is alone. */
@@ -640,7 +697,8 @@ static void test_backgrounds_of_a_large_cube(void **state) {
         free(got);
         cube_free(&cube);
     }
-    free(expected), free(p.x);
+    free(expected);
+    free(p.x);
 }
 
 /* Into integers, stretched, as a stream: what has no score gets the cube's no-data value. */
@@ -675,7 +733,9 @@ static void test_backgrounds_into_a_stream(void **state) {
             if (got < least) least = got;
         }
     assert_true(most == 200 && least == 10);
-    free(p.x), sink_free(&sink), cube_free(&cube);
+    free(p.x);
+    sink_free(&sink);
+    cube_free(&cube);
 }
 
 static void test_backgrounds_refused(void **state) {
@@ -716,7 +776,8 @@ static void test_backgrounds_refused(void **state) {
     for (i = 0; i < 6; i++) spectra[i] = 1e200;
     check_refused(&cube, 1, spectra, 6, &o, SHS_BAD_TARGETS);
     shs_moments_free(NULL, &m);
-    free(p.x), cube_free(&cube);
+    free(p.x);
+    cube_free(&cube);
 }
 
 /* A class with as many pixels as bands has no covariance, however rounding makes it look: two bands are nearly dependent. Another
@@ -760,7 +821,8 @@ static void test_backgrounds_of_too_few_pixels(void **state) {
         assert_status(shs_detect(NULL, &cube, 1, spectrum, 3, &o, &sink), SHS_SINGULAR_COVARIANCE);
         sink_free(&sink);
     }
-    free(p.x), cube_free(&cube);
+    free(p.x);
+    cube_free(&cube);
 }
 
 /* The mean for ACE, zero for SAM: orthogonal to every target. */
@@ -771,9 +833,14 @@ static void test_pixels_without_a_direction(void **state) {
     shs_sink sink = SHS_ZERO;
     shs_detect_options o = SHS_ZERO;
     (void)state;
-    cube.pixels = X, cube.type = SHS_TYPE_F64, cube.interleave = SHS_INTERLEAVE_BIP;
-    cube.samples = 5, cube.lines = 1, cube.bands = 2;
-    sink.pixels = got, sink.type = SHS_TYPE_F64;
+    cube.pixels = X;
+    cube.type = SHS_TYPE_F64;
+    cube.interleave = SHS_INTERLEAVE_BIP;
+    cube.samples = 5;
+    cube.lines = 1;
+    cube.bands = 2;
+    sink.pixels = got;
+    sink.type = SHS_TYPE_F64;
     o.method = SHS_DETECTOR_ACE;
     assert_ok(shs_detect(NULL, &cube, 1, spectra, 2, &o, &sink));
     assert_true(got[4] >= 0 && got[4] <= 0);
@@ -800,7 +867,8 @@ static void test_refused(void **state) {
     shs_moments m = SHS_ZERO;
     int method, i;
     (void)state;
-    draw_spectra(&p, spectra, TARGETS), draw_spectra(&p, undesired, 5);
+    draw_spectra(&p, spectra, TARGETS);
+    draw_spectra(&p, undesired, 5);
     check_refused(&cube, 1, NULL, 6, NULL, SHS_BAD_TARGETS);
     check_refused(&cube, 0, spectra, 6, NULL, SHS_BAD_TARGETS);
     check_refused(&cube, -1, spectra, 6, NULL, SHS_BAD_TARGETS);
@@ -817,38 +885,49 @@ static void test_refused(void **state) {
     }
     o.method = SHS_DETECTOR_COUNT;
     check_refused(&cube, 1, spectra, 6, &o, SHS_BAD_OPTIONS);
-    o.method = SHS_DETECTOR_MF, o.ridge = -1;
+    o.method = SHS_DETECTOR_MF;
+    o.ridge = -1;
     check_refused(&cube, 1, spectra, 6, &o, SHS_BAD_OPTIONS);
     o.ridge = NOT_A_NUMBER;
     check_refused(&cube, 1, spectra, 6, &o, SHS_BAD_OPTIONS);
-    o.ridge = 0, o.start_canary = 7;
+    o.ridge = 0;
+    o.start_canary = 7;
     check_refused(&cube, 1, spectra, 6, &o, SHS_BAD_OPTIONS);
     o.start_canary = 0;
     assert_ok(shs_moments_create(NULL, 6, &m));
     o.background = &m;
     check_refused(&cube, 1, spectra, 6, &o, SHS_NO_PIXELS);
-    m.count = 1, m.products[7] = NOT_A_NUMBER;
+    m.count = 1;
+    m.products[7] = NOT_A_NUMBER;
     check_refused(&cube, 1, spectra, 6, &o, SHS_NOT_FINITE);
     m.bands = 5;
     check_refused(&cube, 1, spectra, 6, &o, SHS_BAD_MOMENTS);
-    m.bands = 6, o.background = NULL;
+    m.bands = 6;
+    o.background = NULL;
     shs_moments_free(NULL, &m);
     /* the mean itself; undesired spectra that hold the target, or each other, or none */
     assert_ok(shs_moments_create(NULL, 6, &m));
     m.count = 1;
-    for (i = 0; i < 6; i++) m.shift[i] = spectra[i], m.products[7 * i] = 1;
+    for (i = 0; i < 6; i++) {
+        m.shift[i] = spectra[i];
+        m.products[7 * i] = 1;
+    }
     o.background = &m;
     check_refused(&cube, 1, spectra, 6, &o, SHS_LOST_TARGET);
     shs_moments_free(NULL, &m);
-    o.background = NULL, o.method = SHS_DETECTOR_OSP;
-    o.undesired = undesired, o.undesired_count = 6;
+    o.background = NULL;
+    o.method = SHS_DETECTOR_OSP;
+    o.undesired = undesired;
+    o.undesired_count = 6;
     check_refused(&cube, 1, spectra, 6, &o, SHS_BAD_UNDESIRED);
     o.undesired_count = -1;
     check_refused(&cube, 1, spectra, 6, &o, SHS_BAD_UNDESIRED);
-    o.undesired = NULL, o.undesired_count = 1;
+    o.undesired = NULL;
+    o.undesired_count = 1;
     check_refused(&cube, 1, spectra, 6, &o, SHS_BAD_UNDESIRED);
     for (i = 0; i < 12; i++) twice[i] = (1 + 2 * (i / 6)) * spectra[i % 6];
-    o.undesired = twice, o.undesired_count = 2;
+    o.undesired = twice;
+    o.undesired_count = 2;
     check_refused(&cube, 1, spectra + 6, 6, &o, SHS_BAD_UNDESIRED);
     o.undesired_count = 1;
     check_refused(&cube, 1, spectra, 6, &o, SHS_LOST_TARGET);
@@ -861,10 +940,15 @@ static void test_refused(void **state) {
     check_refused(&cube, 2, twice, 6, &o, SHS_LOST_TARGET);
     draw_spectra(&p, many, 7);
     check_refused(&cube, 7, many, 6, &o, SHS_LOST_TARGET);
-    o.undesired = undesired, o.undesired_count = 4;
+    o.undesired = undesired;
+    o.undesired_count = 4;
     check_refused(&cube, 3, spectra, 6, &o, SHS_LOST_TARGET);
     /* fewer pixels than bands, and a ridge that helps */
-    few.lines = 1, few.samples = 4, few.sample_stride = 1, few.line_stride = SAMPLES, few.band_stride = PIXELS;
+    few.lines = 1;
+    few.samples = 4;
+    few.sample_stride = 1;
+    few.line_stride = SAMPLES;
+    few.band_stride = PIXELS;
     memset(&o, 0, sizeof o);
     for (method = 0; method < SHS_DETECTOR_COUNT; method++) {
         shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 1, 4, 1);
@@ -876,7 +960,8 @@ static void test_refused(void **state) {
         o.ridge = 0;
         sink_free(&sink);
     }
-    free(p.x), cube_free(&cube);
+    free(p.x);
+    cube_free(&cube);
 }
 
 static void test_names(void **state) {

@@ -18,7 +18,8 @@ static void test_ranges(void **state) {
     for (i = 0; i < sizeof shares / sizeof *shares; i++)
         for (k = 0; k < sizeof sizes / sizeof *sizes; k++)
             for (ranks = i == 2 ? 3 : 1; ranks <= 4; ranks++) {
-                for (r = 0, next = 0; r < ranks; r++) {
+                next = 0;
+                for (r = 0; r < ranks; r++) {
                     size_t count = ranks_range_of(r, ranks, shares[i], sizes[k], &first);
                     if (count > 0) assert_int_equal(first, next);
                     next += count;
@@ -48,7 +49,10 @@ static lesson *new_lesson(const double *shares) {
     memset(l, 0, sizeof *l);
     l->shares = shares;
     l->Y = new_normal(P * M, 5);
-    l->o.coding.sparsity = S, l->o.iterations = 3, l->o.parallel_atoms = 4, l->o.seed = 3;
+    l->o.coding.sparsity = S;
+    l->o.iterations = 3;
+    l->o.parallel_atoms = 4;
+    l->o.seed = 3;
     assert_ok(shs_codes_create(NULL, M, S, &l->codes));
     return l;
 }
@@ -106,7 +110,10 @@ static void test_learning(void **state) {
             assert_ok(ranks_run(1, each, learn, one));
             for (i = 0; i < P * N; i++) assert_close(here->D[0][i], one->D[0][i], BY_TYPE(1e-4, 1e-10));
             assert_memory_equal(here->codes.used, one->codes.used, M * sizeof(int));
-            free_lesson(here), free_lesson(again), free_lesson(there), free_lesson(one);
+            free_lesson(here);
+            free_lesson(again);
+            free_lesson(there);
+            free_lesson(one);
         }
 }
 
@@ -149,8 +156,11 @@ static shs_status analyse(const shs_context *ctx, void *arg) {
     shs_ica_options ica = SHS_ZERO;
     ranks_lines mine;
     pca.components = ica.components = OUTPUTS;
-    ica.contrast = SHS_CONTRAST_TANH, ica.approach = SHS_APPROACH_SYMMETRIC, ica.order = SHS_ORDER_EXTRACTION;
-    ica.iterations = 4, ica.tolerance = -1;
+    ica.contrast = SHS_CONTRAST_TANH;
+    ica.approach = SHS_APPROACH_SYMMETRIC;
+    ica.order = SHS_ORDER_EXTRACTION;
+    ica.iterations = 4;
+    ica.tolerance = -1;
     ranks_lines_begin(ctx, s->shares, &s->cube, &s->sink, s->call == RX ? 1 : OUTPUTS, &mine);
     if (s->call == RX) pca.components = 0;
     if (s->call == PCA) return shs_pca_run(ctx, &mine.cube, &pca, &mine.sink, NULL);
@@ -171,16 +181,31 @@ static plain_cube run_scene(int call, const plain_cube *plain, const unsigned ch
     scene s;
     plain_cube out;
     memset(&s, 0, sizeof s);
-    s.call = call, s.shares = shares;
+    s.call = call;
+    s.shares = shares;
     s.memory = cube_of(plain, SHS_TYPE_F32, from, 0);
     s.memory.mask = mask;
     s.cube = s.memory;
-    if (how & 1) s.cube.pixels = NULL, s.cube.read_fn = scene_read, s.cube.read_user = &s, s.cube.block_lines = 2;
-    if ((how & 3) == 3) s.cube.mask = NULL, s.cube.mask_fn = scene_mark, s.cube.mask_user = &s;
+    if (how & 1) {
+        s.cube.pixels = NULL;
+        s.cube.read_fn = scene_read;
+        s.cube.read_user = &s;
+        s.cube.block_lines = 2;
+    }
+    if ((how & 3) == 3) {
+        s.cube.mask = NULL;
+        s.cube.mask_fn = scene_mark;
+        s.cube.mask_user = &s;
+    }
     s.into = new_sink(SHS_TYPE_F32, to, LINES, SAMPLES, outputs);
-    s.into.rescale = how & 8, s.into.high = 200;
+    s.into.rescale = how & 8;
+    s.into.high = 200;
     s.sink = s.into;
-    if (how & 4) s.sink.pixels = NULL, s.sink.write_fn = scene_write, s.sink.write_user = &s;
+    if (how & 4) {
+        s.sink.pixels = NULL;
+        s.sink.write_fn = scene_write;
+        s.sink.write_user = &s;
+    }
     if (each) assert_ok(ranks_run(ranks, each, analyse, &s));
     else run_ranks(ranks, analyse_for_tests, &s);
     assert_int_equal(s.wrong, 0);
@@ -217,7 +242,9 @@ static void test_cubes(void **state) {
                     if (is_nan(here.x[i])) here.x[i] = one.x[i] = 0;
                 }
                 check_near("of several ranks", values_of(&here), here.x, one.x, 1e-4 * largest_of(values_of(&one), one.x));
-                free(here.x), free(there.x), free(one.x);
+                free(here.x);
+                free(there.x);
+                free(one.x);
             }
     free(plain.x);
 }
@@ -310,7 +337,9 @@ static void test_no_rank_waits(void **state) {
                 trouble t;
                 shs_status status;
                 memset(&t, 0, sizeof t);
-                t.rank = rank, t.after = after, t.what = what;
+                t.rank = rank;
+                t.after = after;
+                t.what = what;
                 status = ranks_run(3, each, reduce_often, &t);
                 if (after == 6) assert_ok(status);
                 else assert_status(status, what == RETURNS ? SHS_READ_FAILED : SHS_REDUCE_FAILED);
@@ -338,7 +367,8 @@ static shs_status learn_until_it_breaks(const shs_context *ctx, void *arg) {
     shs_context mine = *ctx;
     if (ctx->rank != b->rank) return learn(ctx, b->l);
     b->of_run = *ctx;
-    mine.reduce_fn = reduce_breaks, mine.reduce_user = b;
+    mine.reduce_fn = reduce_breaks;
+    mine.reduce_user = b;
     return learn(&mine, b->l);
 }
 
@@ -353,7 +383,9 @@ static void test_reductions_fail(void **state) {
             lesson *l = new_lesson(NULL);
             breaking b;
             shs_status status;
-            b.l = l, b.rank = rank, b.left = k;
+            b.l = l;
+            b.rank = rank;
+            b.left = k;
             status = ranks_run(3, each, learn_until_it_breaks, &b);
             for (r = 0; r < 3; r++) assert_status(l->statuses[r], status);
             free_lesson(l);

@@ -72,9 +72,13 @@ static void parallel_for(void *user, size_t chunks, int threads, shs_chunk_fn bo
     if (threads < 1 || threads > WORKERS) abort();
     see(body);
     pthread_mutex_init(&l.lock, NULL);
-    l.next = 0, l.chunks = chunks, l.body = body, l.arg = arg;
+    l.next = 0;
+    l.chunks = chunks;
+    l.body = body;
+    l.arg = arg;
     for (i = 0; i < threads; i++) {
-        worker[i].of = &l, worker[i].number = i;
+        worker[i].of = &l;
+        worker[i].number = i;
         if (pthread_create(&thread[i], NULL, work, &worker[i])) abort();
     }
     for (i = 0; i < threads; i++) pthread_join(thread[i], NULL);
@@ -157,29 +161,44 @@ static void code(task *t) {
     shs_codes codes = SHS_ZERO;
     shs_omp_options o = SHS_ZERO;
     shs_lasso_options lasso = SHS_ZERO;
-    o.sparsity = S, o.nonnegative = 1;
+    o.sparsity = S;
+    o.nonnegative = 1;
     STEP(t, shs_codes_create(&t->ctx, M, S, &codes));
     STEP(t, shs_omp_ex(&t->ctx, P, N, s->D, P, M, s->Y, P, &o, &codes, NULL, NULL));
-    note(t, codes.atoms, M * S * sizeof(int)), note(t, codes.coefs, M * S * sizeof(shs_real));
-    o.nonnegative = 0, o.skip_nan = 1; /* signals that each have their own weights */
+    note(t, codes.atoms, M * S * sizeof(int));
+    note(t, codes.coefs, M * S * sizeof(shs_real));
+    o.nonnegative = 0; /* signals that each have their own weights */
+    o.skip_nan = 1;
     STEP(t, shs_omp_ex(&t->ctx, P, N, s->D, P, M, s->Y, P, &o, &codes, NULL, NULL));
-    note(t, codes.atoms, M * S * sizeof(int)), note(t, codes.coefs, M * S * sizeof(shs_real));
-    o.skip_nan = 0, o.selection = SHS_SELECT_OLS;
+    note(t, codes.atoms, M * S * sizeof(int));
+    note(t, codes.coefs, M * S * sizeof(shs_real));
+    o.skip_nan = 0;
+    o.selection = SHS_SELECT_OLS;
     STEP(t, shs_omp_ex(&t->ctx, P, N, s->D, P, M, s->Y, P, &o, &codes, NULL, NULL));
-    note(t, codes.atoms, M * S * sizeof(int)), note(t, codes.coefs, M * S * sizeof(shs_real));
-    o.selection = SHS_SELECT_OMP, o.groups = groups, o.group_count = 3; /* signals that share their atoms */
+    note(t, codes.atoms, M * S * sizeof(int));
+    note(t, codes.coefs, M * S * sizeof(shs_real));
+    o.selection = SHS_SELECT_OMP; /* signals that share their atoms */
+    o.groups = groups;
+    o.group_count = 3;
     STEP(t, shs_omp_ex(&t->ctx, P, N, s->D, P, M, s->Y, P, &o, &codes, NULL, NULL));
-    note(t, codes.atoms, M * S * sizeof(int)), note(t, codes.coefs, M * S * sizeof(shs_real));
-    lasso.relative = 1, lasso.lambda = (shs_real)0.3, lasso.lambda2 = (shs_real)0.1; /* the elastic net */
+    note(t, codes.atoms, M * S * sizeof(int));
+    note(t, codes.coefs, M * S * sizeof(shs_real));
+    lasso.relative = 1; /* the elastic net */
+    lasso.lambda = (shs_real)0.3;
+    lasso.lambda2 = (shs_real)0.1;
     STEP(t, shs_lasso(&t->ctx, P, N, s->D, P, M, s->Y, P, &lasso, &codes, NULL, NULL));
-    note(t, codes.atoms, M * S * sizeof(int)), note(t, codes.coefs, M * S * sizeof(shs_real));
+    note(t, codes.atoms, M * S * sizeof(int));
+    note(t, codes.coefs, M * S * sizeof(shs_real));
     lasso.lambda2 = 0;
     STEP(t, shs_lasso(&t->ctx, P, N, s->D, P, M, s->Y, P, &lasso, &codes, NULL, NULL));
-    note(t, codes.atoms, M * S * sizeof(int)), note(t, codes.coefs, M * S * sizeof(shs_real));
+    note(t, codes.atoms, M * S * sizeof(int));
+    note(t, codes.coefs, M * S * sizeof(shs_real));
     STEP(t, shs_omp(&t->ctx, P, N, s->D, M, s->Y, S, &codes));
-    note(t, codes.atoms, M * S * sizeof(int)), note(t, codes.coefs, M * S * sizeof(shs_real));
+    note(t, codes.atoms, M * S * sizeof(int));
+    note(t, codes.coefs, M * S * sizeof(shs_real));
     STEP(t, shs_codes_residual(&t->ctx, P, N, s->D, P, M, s->Y, P, &codes, Z, P, &sum2));
-    note(t, Z, P * M * sizeof *Z), note(t, &sum2, sizeof sum2);
+    note(t, Z, P * M * sizeof *Z);
+    note(t, &sum2, sizeof sum2);
     STEP(t, shs_codes_synthesize(&t->ctx, P, N, s->D, P, &codes, 0, M, Z, P));
     note(t, Z, P * M * sizeof *Z);
     pack(t, &codes, Z);
@@ -194,7 +213,10 @@ static void learn(task *t) {
     shs_online_options online = SHS_ZERO;
     shs_signals from = SHS_ZERO;
     int u;
-    o.iterations = 2, o.parallel_atoms = N / 2, o.coding.sparsity = S, o.seed = 9;
+    o.iterations = 2;
+    o.parallel_atoms = N / 2;
+    o.coding.sparsity = S;
+    o.seed = 9;
     STEP(t, shs_ksvd_ex(&t->ctx, P, N, M, t->s->Y, P, &o, D, P, NULL, NULL));
     note(t, D, P * N * sizeof *D);
     for (u = 0; u < SHS_UPDATE_COUNT; u++) {
@@ -202,20 +224,32 @@ static void learn(task *t) {
         STEP(t, shs_ksvd_ex(&t->ctx, P, N, M, t->s->Y, P, &o, D, P, NULL, NULL));
         note(t, D, P * N * sizeof *D);
     }
-    o.update = SHS_UPDATE_AKSVD, o.regularisation = o.incoherence = (shs_real)0.1, o.coherence = (shs_real)0.5;
-    o.test = t->s->Y, o.test_m = M / 4; /* with all that goes with a rule */
+    o.update = SHS_UPDATE_AKSVD;
+    o.regularisation = o.incoherence = (shs_real)0.1;
+    o.coherence = (shs_real)0.5;
+    o.test = t->s->Y; /* with all that goes with a rule */
+    o.test_m = M / 4;
     STEP(t, shs_ksvd_ex(&t->ctx, P, N, M, t->s->Y, P, &o, D, P, NULL, NULL));
     note(t, D, P * N * sizeof *D);
-    o.regularisation = o.incoherence = o.coherence = 0, o.test = NULL, o.test_m = 0;
-    o.update = SHS_UPDATE_KSVD, o.nonnegative = 1;
+    o.regularisation = o.incoherence = o.coherence = 0;
+    o.test = NULL;
+    o.test_m = 0;
+    o.update = SHS_UPDATE_KSVD;
+    o.nonnegative = 1;
     STEP(t, shs_ksvd_ex(&t->ctx, P, N, M, t->s->Y, P, &o, D, P, NULL, NULL));
     note(t, D, P * N * sizeof *D);
-    o.update = SHS_UPDATE_AKSVD, o.nonnegative = o.coding.nonnegative = 0;
-    o.parallel_atoms = 1, o.coding.sparsity = 2;
+    o.update = SHS_UPDATE_AKSVD;
+    o.nonnegative = o.coding.nonnegative = 0;
+    o.parallel_atoms = 1;
+    o.coding.sparsity = 2;
     STEP(t, shs_ksvd_ex(&t->ctx, P, 3, M, t->s->Y, P, &o, D, P, NULL, NULL));
     note(t, D, P * 3 * sizeof *D);
-    from.m = M, from.Y = t->s->Y, from.epochs = 2;
-    online.coding.sparsity = S, online.batch = M / 2, online.replace_every = M / 2;
+    from.m = M;
+    from.Y = t->s->Y;
+    from.epochs = 2;
+    online.coding.sparsity = S;
+    online.batch = M / 2;
+    online.replace_every = M / 2;
     STEP(t, shs_online_ex(&t->ctx, P, N, shs_shuffled_signals, &from, &online, D, P, NULL));
     note(t, D, P * N * sizeof *D);
     o.coding.skip_nan = 1; /* learning with missing values, of which there are none */
@@ -236,8 +270,10 @@ static void multiply(task *t) {
     STEP(t, shs_cholesky(&t->ctx, SHS_UPLO_LOWER, ROWS, L, ROWS));
     STEP(t,
          shs_trsm(&t->ctx, SHS_SIDE_LEFT, SHS_UPLO_LOWER, SHS_TRANS_NO, SHS_DIAG_NON_UNIT, ROWS, COLUMNS, 1, L, ROWS, C, ROWS));
-    note(t, C, ROWS * COLUMNS * sizeof *C), note(t, L, ROWS * ROWS * sizeof *L);
-    free(C), free(L);
+    note(t, C, ROWS * COLUMNS * sizeof *C);
+    note(t, L, ROWS * ROWS * sizeof *L);
+    free(C);
+    free(L);
 }
 
 /* Eigenvectors of a random matrix, and of a matrix with strong deflation. */
@@ -252,9 +288,11 @@ static void diagonalize(task *t) {
             for (i = j; i < ORDER; i++)
                 A[i + j * ORDER] = k == 0 ? shs_random_normal(&r) : (shs_wide)((i == j) + (shs_wide)((i % 7) * (j % 7)) / 7);
         STEP(t, shs_eigh(&t->ctx, ORDER, A, ORDER, ORDER, values, V, ORDER));
-        note(t, values, sizeof values), note(t, V, ORDER * ORDER * sizeof *V);
+        note(t, values, sizeof values);
+        note(t, V, ORDER * ORDER * sizeof *V);
     }
-    free(A), free(V);
+    free(A);
+    free(V);
 }
 
 enum { WIDTH = 40, HEIGHT = 36 };
@@ -266,7 +304,9 @@ static void take_apart(task *t) {
     shs_real *Y, *out = new_reals(WIDTH * HEIGHT), *weight = new_reals(WIDTH * HEIGHT);
     size_t count;
     int p = 0;
-    set.width = 4, set.height = 8, set.keep_mean = 1;
+    set.width = 4;
+    set.height = 8;
+    set.keep_mean = 1;
     count = shs_patches_count(&s->image, &set, &p);
     Y = new_reals(count * (size_t)p);
     STEP(t, shs_patches_get(&t->ctx, &s->image, &set, 0, count, Y, p, NULL, NULL));
@@ -274,10 +314,13 @@ static void take_apart(task *t) {
     STEP(t, shs_patches_put(&t->ctx, &s->image, &set, 0, count, Y, p, NULL, NULL, out, weight));
     STEP(t, shs_patches_average(&t->ctx, &s->image, 1, out, weight, out));
     note(t, out, WIDTH * HEIGHT * sizeof *out);
-    set.keep_mean = 0, o.sparsity = 2;
+    set.keep_mean = 0;
+    o.sparsity = 2;
     STEP(t, shs_patches_approximate(&t->ctx, &s->image, &set, N, s->D, P, &o, 1, out, NULL));
     note(t, out, WIDTH * HEIGHT * sizeof *out);
-    free(Y), free(out), free(weight);
+    free(Y);
+    free(out);
+    free(weight);
 }
 
 /* The sink lies in memory, and holds as many bytes. */
@@ -287,7 +330,8 @@ static void note_sink(task *t, const shs_sink *sink, const shs_cube *cube, int o
 
 static shs_sink sink_for(const shs_cube *cube, shs_type type, int outputs) {
     shs_sink sink = SHS_ZERO;
-    sink.type = type, sink.interleave = SHS_INTERLEAVE_BIP;
+    sink.type = type;
+    sink.interleave = SHS_INTERLEAVE_BIP;
     sink.pixels = new_reals((size_t)cube->lines * (size_t)cube->samples * (size_t)outputs);
     return sink;
 }
@@ -299,13 +343,15 @@ static void find_components(task *t) {
     shs_pca pca = SHS_ZERO;
     stream read;
     shs_cube lines = streamed(wide, 35, &read);
-    bytes.rescale = 1, bytes.high = 255;
+    bytes.rescale = 1;
+    bytes.high = 255;
     STEP(t, shs_pca_run(&t->ctx, wide, NULL, &bytes, &pca));
     note_sink(t, &bytes, wide, wide->bands);
     STEP(t, shs_pca_transform(&t->ctx, &pca, &lines, &floats));
     note_sink(t, &floats, wide, wide->bands);
     shs_pca_free(&t->ctx, &pca);
-    sink_free(&bytes), sink_free(&floats);
+    sink_free(&bytes);
+    sink_free(&floats);
 }
 
 static void reduce_noise(task *t) {
@@ -362,7 +408,8 @@ static void find_sources(task *t) {
     STEP(t, shs_ica_run(&t->ctx, cube, &o, &sink, &ica));
     note_sink(t, &sink, cube, 3);
     shs_ica_free(&t->ctx, &ica);
-    o.contrast = SHS_CONTRAST_TANH, o.approach = SHS_APPROACH_SYMMETRIC;
+    o.contrast = SHS_CONTRAST_TANH;
+    o.approach = SHS_APPROACH_SYMMETRIC;
     STEP(t, shs_ica_fit(&t->ctx, cube, &o, &ica));
     if (t->status == SHS_OK) note(t, ica.unmixing, (size_t)(ica.bands * ica.components) * sizeof *ica.unmixing);
     shs_ica_free(&t->ctx, &ica);
@@ -377,7 +424,9 @@ static void multiply_deep(task *t) {
     for (i = 0; i < (size_t)SIDE * DEPTH; i++) B[i] = A[i % (SIDE - 1)];
     STEP(t, shs_gemm(&t->ctx, SHS_TRANS_NO, SHS_TRANS_YES, SIDE, SIDE, DEPTH, 1, B, SIDE, B, SIDE, 0, C, SIDE));
     note(t, C, SIDE * SIDE * sizeof *C);
-    free(A), free(B), free(C);
+    free(A);
+    free(B);
+    free(C);
 }
 
 static void (*const tasks[])(task *t) = {code, learn, multiply, diagonalize, take_apart, find_components,
@@ -396,26 +445,38 @@ static void scene_create(scene *s) {
     plain_cube p = mixed_cube(40, 50, 6, 3, 0.01, 17), q = mixed_cube(36, 45, 96, 3, 1, 18);
     plain_cube r = mixed_cube(130, 140, 6, 6, 1, 19);
     int i;
-    s->D = new_normal(P * N, 1), s->Y = new_normal(P * M, 2);
+    s->D = new_normal(P * N, 1);
+    s->Y = new_normal(P * M, 2);
     assert_ok(shs_normalize_columns(P, N, s->D, P, NULL));
-    s->cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0), s->wide = cube_of(&q, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 0);
+    s->cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
+    s->wide = cube_of(&q, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 0);
     s->large = cube_of(&r, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
     s->pixels = NEW(unsigned char, WIDTH * HEIGHT);
     for (i = 0; i < WIDTH * HEIGHT; i++) s->pixels[i] = (unsigned char)(i * i / 7);
     memset(&s->image, 0, sizeof s->image);
-    s->image.pixels = s->pixels, s->image.type = SHS_TYPE_U8, s->image.width = WIDTH, s->image.height = HEIGHT;
-    free(p.x), free(q.x), free(r.x);
+    s->image.pixels = s->pixels;
+    s->image.type = SHS_TYPE_U8;
+    s->image.width = WIDTH;
+    s->image.height = HEIGHT;
+    free(p.x);
+    free(q.x);
+    free(r.x);
 }
 
 static void scene_free(scene *s) {
-    free(s->D), free(s->Y), free(s->pixels);
-    cube_free(&s->cube), cube_free(&s->wide), cube_free(&s->large);
+    free(s->D);
+    free(s->Y);
+    free(s->pixels);
+    cube_free(&s->cube);
+    cube_free(&s->wide);
+    cube_free(&s->large);
 }
 
 static task new_task(const scene *s, void (*perform)(task *t), int how) {
     task t;
     memset(&t, 0, sizeof t);
-    t.s = s, t.perform = perform;
+    t.s = s;
+    t.perform = perform;
     t.ctx.threads = how == ALONE ? 1 : WORKERS;
     if (how == OF_THE_CALLER) t.ctx.parallel_fn = parallel_for;
     return t;
@@ -435,7 +496,10 @@ static void test_all_at_once(void **state) {
     int i, how;
     (void)state;
     scene_create(&s);
-    for (i = 0; i < TASKS; i++) alone[i] = new_task(&s, tasks[i], ALONE), run(&alone[i]);
+    for (i = 0; i < TASKS; i++) {
+        alone[i] = new_task(&s, tasks[i], ALONE);
+        run(&alone[i]);
+    }
     for (how = ALONE; how <= OF_THE_COMPILER; how++) {
         for (i = 0; i < 2 * TASKS; i++) together[i] = new_task(&s, tasks[i % TASKS], how);
         for (i = 0; i < 2 * TASKS; i++) assert_int_equal(pthread_create(&thread[i], NULL, run, &together[i]), 0);
@@ -578,7 +642,8 @@ static void test_fork(void **state) {
         assert_memory_equal(one.coefs, other.coefs, sizeof(shs_real) * M * S);
     }
     shs_codes_free(NULL, &one), shs_codes_free(NULL, &other);
-    free(D), free(Y);
+    free(D);
+    free(Y);
 }
 #endif
 

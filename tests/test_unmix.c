@@ -42,7 +42,9 @@ static double *unmixed(const shs_context *ctx, const shs_cube *cube, int c, cons
     size_t pixels = (size_t)cube->lines * (size_t)cube->samples;
     double *A = NEW(double, pixels * (size_t)c);
     shs_sink sink = SHS_ZERO;
-    sink.pixels = A, sink.type = SHS_TYPE_F64, sink.interleave = SHS_INTERLEAVE_BIP;
+    sink.pixels = A;
+    sink.type = SHS_TYPE_F64;
+    sink.interleave = SHS_INTERLEAVE_BIP;
     assert_ok(shs_unmix(ctx, cube, c, E, n, how, &sink));
     return A;
 }
@@ -65,18 +67,27 @@ static void test_twin(void **state) {
                 check_near("abundances", (size_t)(c * m), fast, A, 1e-9 * (1 + largest_of((size_t)(c * m), A)));
                 free(fast);
             }
-            free(E), free(A), free(K), free(p.x), free(as_is.x), cube_free(&cube);
+            free(E);
+            free(A);
+            free(K);
+            free(p.x);
+            free(as_is.x);
+            cube_free(&cube);
         }
 }
 
 /* The gradient of half the squared distance, E'(E a - x). */
 static double gradient(int n, int c, const double *E, const double *x, const double *a, double *g, double *size) {
     int b, k;
-    for (*size = 0, k = 0; k < c; k++) g[k] = 0;
+    *size = 0;
+    for (k = 0; k < c; k++) g[k] = 0;
     for (b = 0; b < n; b++) {
         double off = -x[b];
         for (k = 0; k < c; k++) off += E[b + k * n] * a[k];
-        for (k = 0; k < c; k++) g[k] += E[b + k * n] * off, *size = fmax(*size, fabs(E[b + k * n] * x[b]) * n);
+        for (k = 0; k < c; k++) {
+            g[k] += E[b + k * n] * off;
+            *size = fmax(*size, fabs(E[b + k * n] * x[b]) * n);
+        }
     }
     return *size;
 }
@@ -93,7 +104,11 @@ static void test_conditions_of_the_minimum(void **state) {
         for (i = 0; i < pixels_of(&p); i++) {
             double g[MOST], *a = A + i * (size_t)c, size, sum = 0, lambda = 0, shares = 0;
             gradient(n, c, E, pixel_of(&p, i), a, g, &size);
-            for (k = 0; k < c; k++) sum += a[k], lambda += a[k] > 0 ? g[k] : 0, shares += a[k] > 0;
+            for (k = 0; k < c; k++) {
+                sum += a[k];
+                lambda += a[k] > 0 ? g[k] : 0;
+                shares += a[k] > 0;
+            }
             lambda = how == SHS_CONSTRAINT_FULL ? lambda / shares : 0;
             if (how == SHS_CONSTRAINT_FULL) assert_true(fabs(sum - 1) <= 1e-14 * 64);
             for (k = 0; k < c; k++) {
@@ -106,7 +121,9 @@ static void test_conditions_of_the_minimum(void **state) {
         free(A);
     }
     assert_true(at_bound > pixels_of(&p)); /* or nothing was tried */
-    free(E), free(p.x), cube_free(&cube);
+    free(E);
+    free(p.x);
+    cube_free(&cube);
 }
 
 /* With any constraint, the abundances of an endmember are 1 for itself and 0 for the others. */
@@ -125,7 +142,9 @@ static void test_endmembers_are_unit_vectors(void **state) {
         for (k = 0; k < c * c; k++) assert_close(A[k], k % (c + 1) == 0, 1e-9);
         free(A);
     }
-    free(E), free(p.x), cube_free(&cube);
+    free(E);
+    free(p.x);
+    cube_free(&cube);
 }
 
 /* ---- endmembers -------------------------------------------------------------------------------------------------- */
@@ -133,7 +152,9 @@ static void test_endmembers_are_unit_vectors(void **state) {
 static shs_endmembers found_by(const shs_context *ctx, const shs_cube *cube, shs_extractor method, int count, uint64_t seed) {
     shs_endmember_options o = SHS_ZERO;
     shs_endmembers e = SHS_ZERO;
-    o.method = method, o.count = count, o.seed = seed;
+    o.method = method;
+    o.count = count;
+    o.seed = seed;
     assert_ok(shs_endmembers_find(ctx, cube, &o, &e));
     assert_int_equal(e.count, count);
     return e;
@@ -165,7 +186,11 @@ static void test_twins_of_extraction(void **state) {
                 }
                 shs_endmembers_free(NULL, &e);
             }
-            free(E), free(room), free(p.x), free(as_is.x), cube_free(&cube);
+            free(E);
+            free(room);
+            free(p.x);
+            free(as_is.x);
+            cube_free(&cube);
         }
 }
 
@@ -228,7 +253,10 @@ static void test_pure_pixels_are_found(void **state) {
             }
             shs_endmembers_free(NULL, &e);
         }
-    free(E), free(p.x), free(mask), cube_free(&cube);
+    free(E);
+    free(p.x);
+    free(mask);
+    cube_free(&cube);
 }
 
 /* No single replacement makes N-FINDR's simplex larger: |det| by the abundances, which are its ratio. */
@@ -245,18 +273,26 @@ static void test_nfindr_cannot_grow(void **state) {
     size_t i, k;
     (void)state;
     o.components = N;
-    sink.pixels = z, sink.type = SHS_TYPE_F64, sink.interleave = SHS_INTERLEAVE_BIP;
+    sink.pixels = z;
+    sink.type = SHS_TYPE_F64;
+    sink.interleave = SHS_INTERLEAVE_BIP;
     assert_ok(shs_pca_run(NULL, &cube, &o, &sink, &pca));
     for (i = pixels_of(&p); i-- > 0;) { /* [z; 1] */
         memmove(z + i * (N + 1), z + i * N, N * sizeof *z);
         z[i * (N + 1) + N] = 100;
     }
     for (k = 0; k < C; k++) memcpy(corners + k * (N + 1), z + e.pixel[k] * (N + 1), (N + 1) * sizeof *z);
-    scores = cube, scores.pixels = z, scores.bands = N + 1;
+    scores = cube;
+    scores.pixels = z;
+    scores.bands = N + 1;
     A = unmixed(NULL, &scores, C, corners, N + 1, SHS_CONSTRAINT_NONE);
     assert_true(largest_of(pixels_of(&p) * C, A) <= 1 + 1e-7);
     shs_endmembers_free(NULL, &e), shs_pca_free(NULL, &pca);
-    free(E), free(p.x), free(z), free(A), cube_free(&cube);
+    free(E);
+    free(p.x);
+    free(z);
+    free(A);
+    cube_free(&cube);
 }
 
 /* ---- pixel purity ------------------------------------------------------------------------------------------------- */
@@ -301,7 +337,12 @@ static void test_ppi_twin(void **state) {
                 else assert_true(sum >= 2 * count);
                 free(fast);
             }
-            free(E), free(skewers), free(counts), free(p.x), free(as_is.x), cube_free(&cube);
+            free(E);
+            free(skewers);
+            free(counts);
+            free(p.x);
+            free(as_is.x);
+            cube_free(&cube);
         }
 }
 
@@ -349,9 +390,16 @@ static void test_ppi_finds_pure_pixels(void **state) {
         int *again = purity_of(NULL, &small, K, skewers, ldexp(t, -20));
         counts = purity_of(NULL, &cube, K, skewers, t);
         assert_memory_equal(again, counts, bytes);
-        free(again), free(counts), cube_free(&small);
+        free(again);
+        free(counts);
+        cube_free(&small);
     }
-    free(E), free(skewers), free(mask), free(p.x), free(scaled.x), cube_free(&cube);
+    free(E);
+    free(skewers);
+    free(mask);
+    free(p.x);
+    free(scaled.x);
+    cube_free(&cube);
 }
 
 typedef struct purity_ranks {
@@ -386,7 +434,11 @@ static void test_ppi_of_ranks(void **state) {
         for (ranks = 2; ranks <= 3; ranks++) {
             purity_ranks w;
             memset(&w, 0, sizeof w);
-            w.cube = &cube, w.skewers = skewers, w.ranks = ranks, w.count = K, w.threshold = t;
+            w.cube = &cube;
+            w.skewers = skewers;
+            w.ranks = ranks;
+            w.count = K;
+            w.threshold = t;
             w.counts = NEW(int, 8 * SAMPLES);
             run_ranks(ranks, rate_purity, &w);
             for (r = 0; r < ranks; r++) assert_ok(w.status[r]);
@@ -395,7 +447,10 @@ static void test_ppi_of_ranks(void **state) {
         }
         free(counts);
     }
-    free(E), free(skewers), free(p.x), cube_free(&cube);
+    free(E);
+    free(skewers);
+    free(p.x);
+    cube_free(&cube);
 }
 
 static void test_ppi_bad_arguments(void **state) {
@@ -429,15 +484,18 @@ static void test_ppi_bad_arguments(void **state) {
         st.fail_at = left;
         assert_status(shs_ppi(NULL, &s, K, skewers, 1, counts), left < 6 ? SHS_READ_FAILED : SHS_OK);
     }
-    for (left = 0, status = SHS_NO_MEMORY; status != SHS_OK; left++) {
+    status = SHS_NO_MEMORY;
+    for (left = 0; status != SHS_OK; left++) {
         faulty f;
         faulty_attach(&f, left, &ctx);
         status = shs_ppi(&ctx, &cube, K, skewers, 1, counts);
         if (status != SHS_OK) assert_status(status, SHS_NO_MEMORY);
         assert_int_equal(f.outstanding, 0);
     }
-    ctx.alloc_fn = NULL, ctx.free_fn = NULL;
-    for (cancels = 0, status = SHS_CANCELLED; status != SHS_OK; cancels++) {
+    ctx.alloc_fn = NULL;
+    ctx.free_fn = NULL;
+    status = SHS_CANCELLED;
+    for (cancels = 0; status != SHS_OK; cancels++) {
         watch w;
         watch_attach(&w, cancels, &ctx);
         status = shs_ppi(&ctx, &cube, K, skewers, 1, counts);
@@ -445,7 +503,10 @@ static void test_ppi_bad_arguments(void **state) {
         assert_int_equal(w.wrong, 0);
     }
     assert_true(cancels > 2);
-    free(E), free(skewers), free(p.x), cube_free(&cube);
+    free(E);
+    free(skewers);
+    free(p.x);
+    cube_free(&cube);
 }
 
 /* ---- how a call is made ------------------------------------------------------------------------------------------- */
@@ -464,16 +525,23 @@ static void find_and_unmix(const shs_context *ctx, int rank, void *arg) {
     int first = rank ? w->cube->lines * rank / w->ranks : 0, end = w->cube->lines * (rank + 1) / w->ranks, k;
     shs_cube part;
     shs_sink sink = SHS_ZERO;
-    if (w->ranks == 3) first = rank == 0 ? 0 : rank == 1 ? 1 : 1, end = rank == 1 ? 1 : rank == 0 ? 1 : w->cube->lines;
+    if (w->ranks == 3) {
+        first = rank == 0 ? 0 : rank == 1 ? 1 : 1;
+        end = rank == 1 ? 1 : rank == 0 ? 1 : w->cube->lines;
+    }
     part = slice_of(w->cube, first, end - first);
     if (end == first) part.pixels = NULL;
     sink.pixels = w->A + (size_t)first * (size_t)w->cube->samples * (size_t)w->c;
-    sink.type = SHS_TYPE_F64, sink.interleave = SHS_INTERLEAVE_BIP;
-    sink.rescale = 1, sink.low = 0, sink.high = 1;
+    sink.type = SHS_TYPE_F64;
+    sink.interleave = SHS_INTERLEAVE_BIP;
+    sink.rescale = 1;
+    sink.low = 0;
+    sink.high = 1;
     w->status[rank] = shs_unmix(ctx, &part, w->c, w->E, w->n, SHS_CONSTRAINT_FULL, &sink);
     for (k = 0; k < SHS_EXTRACTOR_COUNT && w->status[rank] == SHS_OK; k++) {
         shs_endmember_options o = SHS_ZERO;
-        o.method = (shs_extractor)k, o.count = w->c;
+        o.method = (shs_extractor)k;
+        o.count = w->c;
         w->status[rank] = shs_endmembers_find(ctx, &part, &o, &w->found[rank][k]);
     }
 }
@@ -489,12 +557,19 @@ static void test_ranks_and_threads_agree(void **state) {
     int threads, k, r;
     (void)state;
     memset(&one, 0, sizeof one);
-    one.cube = &cube, one.E = E, one.n = N, one.c = C, one.ranks = 1, one.A = NEW(double, values);
+    one.cube = &cube;
+    one.E = E;
+    one.n = N;
+    one.c = C;
+    one.ranks = 1;
+    one.A = NEW(double, values);
     ctx.threads = 1;
     find_and_unmix(&ctx, 0, &one);
     assert_ok(one.status[0]);
     for (threads = 2; threads <= 3; threads++) {
-        w = one, w.A = NEW(double, values), ctx.threads = threads;
+        w = one;
+        w.A = NEW(double, values);
+        ctx.threads = threads;
         find_and_unmix(&ctx, 0, &w);
         assert_ok(w.status[0]);
         assert_memory_equal(w.A, one.A, values * sizeof(double));
@@ -505,7 +580,9 @@ static void test_ranks_and_threads_agree(void **state) {
         free(w.A);
     }
     for (threads = 2; threads <= 3; threads++) {
-        w = one, w.A = NEW(double, values), w.ranks = threads;
+        w = one;
+        w.A = NEW(double, values);
+        w.ranks = threads;
         run_ranks(threads, find_and_unmix, &w);
         for (r = 0; r < threads; r++) {
             assert_ok(w.status[r]);
@@ -522,7 +599,10 @@ static void test_ranks_and_threads_agree(void **state) {
         free(w.A);
     }
     for (k = 0; k < SHS_EXTRACTOR_COUNT; k++) shs_endmembers_free(NULL, &one.found[0][k]);
-    free(one.A), free(E), free(p.x), cube_free(&cube);
+    free(one.A);
+    free(E);
+    free(p.x);
+    cube_free(&cube);
 }
 
 /* Blocks of any size, every type of sink, missing pixels. */
@@ -548,12 +628,15 @@ static void test_streams_and_sinks(void **state) {
             out = sink_cube(&sink, 17, 29, C);
             whole = plain_of(&out);
             assert_true(largest_difference(pixels_of(&p) * C, whole.x, A) <= 0);
-            free(whole.x), sink_free(&sink);
+            free(whole.x);
+            sink_free(&sink);
         }
     { /* stretched to bytes */
         shs_sink sink = new_sink(SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 17, 29, C);
         unsigned char *bytes = (unsigned char *)sink.pixels, most = 0;
-        sink.rescale = 1, sink.low = 1, sink.high = 255;
+        sink.rescale = 1;
+        sink.low = 1;
+        sink.high = 255;
         assert_ok(shs_unmix(NULL, &cube, C, E, N, SHS_CONSTRAINT_FULL, &sink));
         for (i = 0; i < pixels_of(&p) * C; i++) {
             most = bytes[i] > most ? bytes[i] : most;
@@ -562,7 +645,10 @@ static void test_streams_and_sinks(void **state) {
         assert_int_equal(most, 255);
         sink_free(&sink);
     }
-    free(E), free(A), free(p.x), cube_free(&cube);
+    free(E);
+    free(A);
+    free(p.x);
+    cube_free(&cube);
 }
 
 static void test_bad_arguments(void **state) {
@@ -584,7 +670,8 @@ static void test_bad_arguments(void **state) {
     assert_status(shs_unmix(NULL, &cube, C, E, N, (shs_constraint)4, &sink), SHS_BAD_OPTIONS);
     assert_status(shs_unmix(NULL, &cube, C, E, N, SHS_CONSTRAINT_FULL, NULL), SHS_BAD_SINK);
     assert_status(shs_unmix(NULL, NULL, C, E, N, SHS_CONSTRAINT_FULL, &sink), SHS_BAD_CUBE);
-    kept = E[4], E[4] = NOT_A_NUMBER;
+    kept = E[4];
+    E[4] = NOT_A_NUMBER;
     assert_status(shs_unmix(NULL, &cube, C, E, N, SHS_CONSTRAINT_FULL, &sink), SHS_BAD_ENDMEMBERS);
     E[4] = kept;
     for (i = 0; i < N; i++) E[i + 2 * N] = E[i];
@@ -605,9 +692,11 @@ static void test_bad_arguments(void **state) {
     assert_status(shs_endmembers_find(NULL, &cube, &o, &e), SHS_BAD_COMPONENTS);
     o.count = N + 1;
     assert_status(shs_endmembers_find(NULL, &cube, &o, &e), SHS_BAD_COMPONENTS);
-    o.count = 2, o.end_canary = 1;
+    o.count = 2;
+    o.end_canary = 1;
     assert_status(shs_endmembers_find(NULL, &cube, &o, &e), SHS_BAD_OPTIONS);
-    o.end_canary = 0, o.method = SHS_EXTRACTOR_COUNT;
+    o.end_canary = 0;
+    o.method = SHS_EXTRACTOR_COUNT;
     assert_status(shs_endmembers_find(NULL, &cube, &o, &e), SHS_BAD_OPTIONS);
     assert_null(shs_extractor_name(SHS_EXTRACTOR_COUNT));
     assert_string_equal(shs_extractor_name(SHS_EXTRACTOR_NFINDR), "nfindr");
@@ -617,11 +706,15 @@ static void test_bad_arguments(void **state) {
         assert_status(shs_endmembers_find(NULL, &cube, &o, &e), SHS_NO_PIXELS);
         mask[3] = 1;
         assert_status(shs_endmembers_find(NULL, &cube, &o, &e), SHS_RANK_TOO_LOW);
-        mask[3] = 0, cube.mask = NULL;
+        mask[3] = 0;
+        cube.mask = NULL;
     }
     assert_null(e.block);
     shs_endmembers_free(NULL, NULL);
-    free(E), free(p.x), cube_free(&cube), sink_free(&sink);
+    free(E);
+    free(p.x);
+    cube_free(&cube);
+    sink_free(&sink);
 }
 
 /* A reader that goes on, from the end back to the start, and nowhere else. */
@@ -650,7 +743,10 @@ static void test_streams_are_read_in_order(void **state) {
     (void)state;
     for (kind = 0; kind < 4; kind++) {
         shs_cube cube = cube_of(&p, SHS_TYPE_F32, kind % 2 ? SHS_INTERLEAVE_BIL : SHS_INTERLEAVE_BIP, 0);
-        if (kind / 2) cube.band_list = list, cube.band_count = 4;
+        if (kind / 2) {
+            cube.band_list = list;
+            cube.band_count = 4;
+        }
         for (method = 0; method < SHS_EXTRACTOR_COUNT; method++) {
             shs_endmembers whole = found_by(NULL, &cube, (shs_extractor)method, C, 3);
             for (i = 0; i < 5; i++) {
@@ -658,7 +754,10 @@ static void test_streams_are_read_in_order(void **state) {
                 shs_cube s = cube;
                 forward f = {NULL, 0, 0};
                 f.cube = &cube;
-                s.pixels = NULL, s.read_fn = read_forward, s.read_user = &f, s.block_lines = blocks[i];
+                s.pixels = NULL;
+                s.read_fn = read_forward;
+                s.read_user = &f;
+                s.block_lines = blocks[i];
                 e = found_by(NULL, &s, (shs_extractor)method, C, 3);
                 assert_memory_equal(e.pixel, whole.pixel, C * sizeof *e.pixel);
                 assert_memory_equal(e.spectra, whole.spectra, (size_t)e.bands * C * sizeof *e.spectra);
@@ -669,7 +768,8 @@ static void test_streams_are_read_in_order(void **state) {
         }
         cube_free(&cube);
     }
-    free(E), free(p.x);
+    free(E);
+    free(p.x);
 }
 
 /* Every allocation fails once, and every step is cancelled: a status, nothing leaks, and no result. */
@@ -695,7 +795,8 @@ static void test_faults(void **state) {
             } else {
                 shs_endmember_options o = SHS_ZERO;
                 shs_endmembers e = SHS_ZERO;
-                o.method = (shs_extractor)method, o.count = C;
+                o.method = (shs_extractor)method;
+                o.count = C;
                 status = shs_endmembers_find(&ctx, &cube, &o, &e);
                 assert_int_equal(e.block != NULL, status == SHS_OK);
                 shs_endmembers_free(&ctx, &e);
@@ -704,32 +805,38 @@ static void test_faults(void **state) {
             assert_int_equal(f.outstanding, 0);
         }
         assert_true(left > 2);
-        ctx.alloc_fn = NULL, ctx.free_fn = NULL;
+        ctx.alloc_fn = NULL;
+        ctx.free_fn = NULL;
         if (method == SHS_EXTRACTOR_COUNT) break;
         for (fails = 0; fails < 60; fails++) { /* a stream that cannot be read */
             shs_endmember_options o = SHS_ZERO;
             shs_endmembers e = SHS_ZERO;
             s = streamed(&cube, 4, &st);
             st.fail_at = fails;
-            o.method = (shs_extractor)method, o.count = C;
+            o.method = (shs_extractor)method;
+            o.count = C;
             status = shs_endmembers_find(NULL, &s, &o, &e);
             if (status == SHS_OK) shs_endmembers_free(NULL, &e);
             else assert_status(status, SHS_READ_FAILED);
             assert_int_equal(status == SHS_OK, st.calls <= fails);
         }
-        for (cancels = 0, status = SHS_CANCELLED; status != SHS_OK; cancels++) {
+        status = SHS_CANCELLED;
+        for (cancels = 0; status != SHS_OK; cancels++) {
             shs_endmember_options o = SHS_ZERO;
             shs_endmembers e = SHS_ZERO;
             watch w;
             watch_attach(&w, cancels, &ctx);
-            o.method = (shs_extractor)method, o.count = C;
+            o.method = (shs_extractor)method;
+            o.count = C;
             status = shs_endmembers_find(&ctx, &cube, &o, &e);
             if (status == SHS_OK) shs_endmembers_free(NULL, &e);
             else assert_status(status, SHS_CANCELLED);
             assert_int_equal(w.wrong, 0);
         }
     }
-    free(E), free(p.x), cube_free(&cube);
+    free(E);
+    free(p.x);
+    cube_free(&cube);
 }
 
 /* ---- a real cube ---------------------------------------------------------------------------------------------------- */
@@ -737,7 +844,11 @@ static void test_faults(void **state) {
 static double angle(int n, const double *x, const double *y, int next) {
     double xy = 0, xx = 0, yy = 0;
     int b;
-    for (b = 0; b < n; b++) xy += x[b] * y[b * next], xx += x[b] * x[b], yy += y[b * next] * y[b * next];
+    for (b = 0; b < n; b++) {
+        xy += x[b] * y[b * next];
+        xx += x[b] * x[b];
+        yy += y[b * next] * y[b * next];
+    }
     return acos(fmin(1, xy / sqrt(xx * yy)));
 }
 
@@ -748,10 +859,16 @@ static double matched(int n, int c, const double *E, const double *published, in
     for (orders = 0; orders < 256; orders++) {
         int o[4], seen = 0;
         double sum = 0;
-        for (k = 0; k < c; k++) o[k] = orders >> (2 * k) & 3, seen |= 1 << o[k];
+        for (k = 0; k < c; k++) {
+            o[k] = orders >> (2 * k) & 3;
+            seen |= 1 << o[k];
+        }
         if (seen != 15) continue;
         for (k = 0; k < c; k++) sum += angle(n, E + o[k] * n, published + k, c);
-        if (sum < least) least = sum, memcpy(order, o, sizeof o);
+        if (sum < least) {
+            least = sum;
+            memcpy(order, o, sizeof o);
+        }
     }
     for (k = 0; k < c; k++) angles[k] = angle(n, E + order[k] * n, published + k, c);
     return least / c;
@@ -801,7 +918,9 @@ static void test_jasper(void **state) {
                angles[1], angles[2], angles[3], sum, error);
         assert_true(sum <= most_angle[method] && error <= most_error[method]);
     }
-    free(published), free(truth), cube_free(&cube);
+    free(published);
+    free(truth);
+    cube_free(&cube);
 }
 
 /* ---- how many ----------------------------------------------------------------------------------------------------- */
@@ -853,7 +972,11 @@ static void test_count_twins(void **state) {
                 seen[got] = 1;
             }
         shs_moments_free(NULL, &moments);
-        free(E), free(room), free(p.x), free(as_is.x), cube_free(&cube);
+        free(E);
+        free(room);
+        free(p.x);
+        free(as_is.x);
+        cube_free(&cube);
     }
     for (i = 0; i < MOST + 30; i++) different += seen[i];
     assert_true(different >= 4); /* the threshold matters */
@@ -875,7 +998,10 @@ static void test_count_of_scenes(void **state) {
             right += counted(&moments, method, 1e-3, NULL) == c;
             given += counted(&moments, method, 1e-3, noise) == c;
             shs_moments_free(NULL, &moments);
-            free(E), free(noise), free(p.x), cube_free(&cube);
+            free(E);
+            free(noise);
+            free(p.x);
+            cube_free(&cube);
         }
         printf("[   INFO   ] %s: right in %d of 20 scenes, with the noise given in %d\n", shs_counter_name((shs_counter)method),
                right, given);
@@ -901,7 +1027,9 @@ static void test_count_of_coloured_noise(void **state) {
     assert_int_equal(counted(&moments, SHS_COUNTER_HYSIME, 0, NULL), c);
     assert_int_not_equal(counted(&moments, SHS_COUNTER_HFC, 0, NULL), c);
     shs_moments_free(NULL, &moments);
-    free(E), free(p.x), cube_free(&cube);
+    free(E);
+    free(p.x);
+    cube_free(&cube);
 }
 
 /* The number does not depend on the unit of the pixels, over the whole range in which their covariance is of normal numbers. */
@@ -928,13 +1056,17 @@ static void test_count_in_any_unit(void **state) {
             products[i] = (shs_wide)ldexp((double)m.products[i], 2 * k);
             other[i] = (shs_wide)ldexp(noise[i], 2 * k);
         }
-        scaled.sum = sum, scaled.shift = shift, scaled.products = products;
+        scaled.sum = sum;
+        scaled.shift = shift;
+        scaled.products = products;
         for (method = 0; method < SHS_COUNTER_COUNT; method++)
             for (i = 0; i < 2; i++)
                 assert_int_equal(counted(&scaled, method, 0.05, i ? other : NULL), expected[method][i]);
     }
     shs_moments_free(NULL, &m);
-    free(E), free(p.x), cube_free(&cube);
+    free(E);
+    free(p.x);
+    cube_free(&cube);
 }
 
 static void test_count_bad_arguments(void **state) {
@@ -975,7 +1107,9 @@ static void test_count_bad_arguments(void **state) {
         assert_int_equal(shs_count_materials(NULL, &m, &o, &count), i == SHS_COUNTER_HFC ? SHS_OK : SHS_SINGULAR_COVARIANCE);
     }
     shs_moments_free(NULL, &m);
-    free(E), free(p.x), cube_free(&cube);
+    free(E);
+    free(p.x);
+    cube_free(&cube);
 }
 
 /* VCA of pixels without noise, whose brightness varies: the power outside of the signal is rounding, of either sign. The fast form
@@ -1043,7 +1177,8 @@ static void test_nothing_below_zero(void **state) {
             assert_ok(shs_unmix(NULL, &cube, C, E, N, (shs_constraint)how, &sink));
             A = sink_values(&sink, LINES, SAMPLES, C);
             for (i = 0; i < values_of(&A); i++) assert_true(A.x[i] >= 0);
-            free(A.x), sink_free(&sink);
+            free(A.x);
+            sink_free(&sink);
         }
         free(p.x);
         cube_free(&cube);

@@ -141,7 +141,7 @@ static void by_tiles(const kernel *k) {
 static void tile_4x4(ptrdiff_t depth, const shs_real *a, const shs_real *b, shs_real *tile) {
     shs_real c00 = 0, c10 = 0, c20 = 0, c30 = 0, c01 = 0, c11 = 0, c21 = 0, c31 = 0;
     shs_real c02 = 0, c12 = 0, c22 = 0, c32 = 0, c03 = 0, c13 = 0, c23 = 0, c33 = 0;
-    for (; depth > 0; depth--, a += 4, b += 4) {
+    for (; depth > 0; depth--) {
         c00 += a[0] * b[0];
         c10 += a[1] * b[0];
         c20 += a[2] * b[0];
@@ -158,6 +158,8 @@ static void tile_4x4(ptrdiff_t depth, const shs_real *a, const shs_real *b, shs_
         c13 += a[1] * b[3];
         c23 += a[2] * b[3];
         c33 += a[3] * b[3];
+        a += 4;
+        b += 4;
     }
     tile[0] = c00;
     tile[1] = c10;
@@ -204,9 +206,11 @@ static void register_tile(void *unused) {
         enum { lanes = bytes / sizeof(shs_real) };                                                                             \
         vector x, y, z, zero = {0};                                                                                            \
         EACH_COLUMN_##columns(ZERO_##count);                                                                                   \
-        for (; depth > 0; depth--, a += count * lanes, b += columns) {                                                         \
+        for (; depth > 0; depth--) {                                                                                           \
             load(x, a), load(y, a + lanes), load(z, a + (count - 1) * lanes);                                                  \
             EACH_COLUMN_##columns(ADD_##count)                                                                                 \
+            a += count * lanes;                                                                                                \
+            b += columns;                                                                                                      \
         }                                                                                                                      \
         (void)z;                                                                                                               \
         EACH_COLUMN_##columns(STORE_##count)                                                                                   \

@@ -94,10 +94,12 @@ static void exercise_3(void) {
     /* YOUR TURN: the tiles of C that hold a part of the lower triangle, A being n x k. Count them in `tiles`. */
     /* With b = n/t tiles in a row, b (b + 1) / 2 of the b b tiles are computed. */
     for (j = 0; j < n; j += t)
-        for (i = j; i < n; i += t, tiles++)
+        for (i = j; i < n; i += t) {
             for (q = 0; q < k; q++)
                 for (s = 0; s < t; s++)
                     for (r = 0; r < t; r++) C[i + r + (j + s) * n] += A[i + r + q * n] * A[j + s + q * n];
+            tiles++;
+        }
     /* END OF YOUR TURN */
     for (i = 0; i < n; i++)
         for (q = 0; q < k; q++) At[q + i * k] = A[i + q * n];

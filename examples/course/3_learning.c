@@ -60,8 +60,10 @@ static void power_step(ptrdiff_t count, shs_real *d) {
     for (i = 0; i < count; i++)
         for (k = 0; k < P; k++) d[k] += l.F[i * P + k] * l.x[i];
     normalise(d);
-    for (i = 0; i < count; i++)
-        for (l.x[i] = 0, k = 0; k < P; k++) l.x[i] += l.F[i * P + k] * d[k];
+    for (i = 0; i < count; i++) {
+        l.x[i] = 0;
+        for (k = 0; k < P; k++) l.x[i] += l.F[i * P + k] * d[k];
+    }
 }
 
 /* The atom's new coefficients, and E without what changed: E = F - d x. */
@@ -151,7 +153,7 @@ static void without_F(void *unused) {
     (void)unused;
     begin_iteration();
     list_users(first);
-    for (j = 0; j < N; j++, l.users = all) {
+    for (j = 0; j < N; j++) {
         const ptrdiff_t count = first[j + 1] - first[j];
         shs_real d_new[P], overlap, *d = l.D + j * P;
         ptrdiff_t i;
@@ -167,6 +169,7 @@ static void without_F(void *unused) {
         }
         memcpy(d, d_new, sizeof d_new);
     }
+    l.users = all;
 }
 
 /* Rung 5. All atoms from the same E, which is computed anew once. No atom waits for the one before: this is what a device
@@ -177,7 +180,7 @@ static void all_at_once(void *unused) {
     (void)unused;
     begin_iteration();
     list_users(first);
-    for (j = 0; j < N; j++, l.users = all) {
+    for (j = 0; j < N; j++) {
         const ptrdiff_t count = first[j + 1] - first[j];
         shs_real *d = l.D + j * P, *d_new = l.changed + j * P, overlap;
         ptrdiff_t i;
@@ -189,6 +192,7 @@ static void all_at_once(void *unused) {
         for (i = 0; i < count; i++)
             l.wanted[first[j] + i] = new_coefficient(l.E + l.users[i] / S * P, l.codes.coefs[l.users[i]], d_new, overlap);
     }
+    l.users = all;
     for (j = 0; j < first[N]; j++) l.codes.coefs[l.users[j]] = l.wanted[j];
     memcpy(l.D, l.changed, P * N * sizeof *l.D);
     check(shs_codes_residual(&l.context, P, N, l.D, P, l.m, l.Y, P, &l.codes, l.E, P, NULL), "the residual");

@@ -56,8 +56,10 @@ static double sum_of_squares(int count, const double *values) {
 static void new_atom(int j, double *d_new) {
     double length;
     int i, l;
-    for (l = 0; l < P; l++)
-        for (d_new[l] = 0, i = 0; i < M; i++) d_new[l] += (E[i * P + l] + atom_value(j, l) * X[i * N + j]) * X[i * N + j];
+    for (l = 0; l < P; l++) {
+        d_new[l] = 0;
+        for (i = 0; i < M; i++) d_new[l] += (E[i * P + l] + atom_value(j, l) * X[i * N + j]) * X[i * N + j];
+    }
     length = sqrt(sum_of_squares(P, d_new));
     for (l = 0; l < P; l++) d_new[l] = length > 0 ? d_new[l] / length : atom_value(j, l);
 }
@@ -101,10 +103,14 @@ static void exercise_2(void) {
     code();
     /* YOUR TURN: solve D XX' = YX' for D (P x N), then scale each atom to unit length. A and B may hold XX' and YX'. */
     for (j = 0; j < N; j++) {
-        for (k = 0; k < N; k++)
-            for (A[j][k] = 0, i = 0; i < M; i++) A[j][k] += X[i * N + j] * X[i * N + k];
-        for (l = 0; l < P; l++)
-            for (B[l][j] = 0, i = 0; i < M; i++) B[l][j] += (double)Y[i * P + l] * X[i * N + j];
+        for (k = 0; k < N; k++) {
+            A[j][k] = 0;
+            for (i = 0; i < M; i++) A[j][k] += X[i * N + j] * X[i * N + k];
+        }
+        for (l = 0; l < P; l++) {
+            B[l][j] = 0;
+            for (i = 0; i < M; i++) B[l][j] += (double)Y[i * P + l] * X[i * N + j];
+        }
     }
     for (k = 0; k < N; k++) /* elimination; XX' is symmetric and positive definite, so no pivots are needed */
         for (j = k + 1; j < N; j++) {

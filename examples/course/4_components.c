@@ -164,8 +164,11 @@ static void read_panel(int first, int count, const shs_wide *shift, shs_real *X,
     const unsigned char *x = pixel_of(first);
     shs_real near[MOST_BANDS], sum[MOST_BANDS] = {0}; /* of whole numbers, and few of them: exact */
     for (i = 0; i < n; i++) near[i] = (shs_real)shift[i];
-    for (k = 0; k < count; k++, x += n, X += n)
+    for (k = 0; k < count; k++) {
         for (i = 0; i < n; i++) sum[i] += X[i] = x[i] - near[i];
+        x += n;
+        X += n;
+    }
     for (i = 0; i < n; i++) S[i] += sum[i];
 }
 
@@ -176,7 +179,7 @@ static void read_panel(int first, int count, const shs_wide *shift, shs_real *X,
 typedef shs_real lanes __attribute__((vector_size(8 * sizeof(shs_real)), aligned(sizeof(shs_real)), may_alias));
 static inline __attribute__((always_inline)) void multiply_panel(int n, int count, const shs_real *X, shs_real *P) {
     int i, j, k;
-    for (k = 0; k < count; k += 4, X += 4 * n)
+    for (k = 0; k < count; k += 4) {
         for (j = 0; j < n; j++) {
             shs_real a = X[j], b = X[j + n], c = X[j + 2 * n], d = X[j + 3 * n];
             for (i = j & ~7; i < n; i += 8) {
@@ -185,6 +188,8 @@ static inline __attribute__((always_inline)) void multiply_panel(int n, int coun
                                              c * *(const lanes *)(x + 2 * n) + d * *(const lanes *)(x + 3 * n);
             }
         }
+        X += 4 * n;
+    }
 }
 typedef void (*panel_fn)(int n, int count, const shs_real *X, shs_real *P);
 static void panel_plain(int n, int count, const shs_real *X, shs_real *P) { multiply_panel(n, count, X, P); }
@@ -250,10 +255,12 @@ __attribute__((target("avx512f,avx512bw,avx512vnni"))) static void dots_of_bytes
     c##j = _mm512_dpbusd_epi32(c##j, x, _mm512_set1_epi32(four));
 #define STORE(j) _mm512_storeu_si512(sums + 16 * j, c##j);
     EACH(CLEAR)
-    for (k = 0; k < fours; k++, rows += 4 * n, columns += 4 * n) {
+    for (k = 0; k < fours; k++) {
         __m512i x = _mm512_loadu_si512(rows);
         int32_t four;
         EACH(DOT)
+        rows += 4 * n;
+        columns += 4 * n;
     }
     EACH(STORE)
 }
@@ -268,13 +275,15 @@ static void bytes_by_hand(void *unused) {
     for (first = 0; first < scene.pixels; first += PANEL) {
         const unsigned char *x = pixel_of(first);
         int32_t s[MOST_BANDS] = {0}, tile[16 * COLUMNS];
-        for (k = 0; k < PANEL; k++, x += n)
+        for (k = 0; k < PANEL; k++) {
             for (i = 0; i < n; i++) {
                 int at = k / 4 * 4 * room + 4 * i + k % 4;
                 rows[at] = x[i];
                 columns[at] = (signed char)(x[i] - 128);
                 s[i] += columns[at];
             }
+            x += n;
+        }
         for (i = 0; i < n; i++) S[i] += s[i];
         for (j = 0; j < n; j += COLUMNS)
             for (i = j / 16 * 16; i < n; i += 16) { /* tiles above the diagonal are left out */

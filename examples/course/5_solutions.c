@@ -15,7 +15,10 @@ static pixels combinations(int count, const double *a, int others, const double 
     int i, j;
     p.n = 0;
     for (i = 0; i < count; i++)
-        for (j = 0; j < others; j++) p.z[p.n][0] = a[i], p.z[p.n++][1] = b[j];
+        for (j = 0; j < others; j++) {
+            p.z[p.n][0] = a[i];
+            p.z[p.n++][1] = b[j];
+        }
     return p;
 }
 
@@ -153,9 +156,10 @@ static void exercise_5(void) {
            columns before k. A pixel is white after ica.whitening (x - ica.mean). */
         for (i = 0; i < N; i++) {
             double z[M], y = 0, g;
-            for (a = 0; a < M; a++)
-                for (z[a] = 0, b = 0; b < M; b++)
-                    z[a] += (double)ica.whitening[a + b * M] * ((double)cube[i * M + b] - (double)ica.mean[b]);
+            for (a = 0; a < M; a++) {
+                z[a] = 0;
+                for (b = 0; b < M; b++) z[a] += (double)ica.whitening[a + b * M] * ((double)cube[i * M + b] - (double)ica.mean[b]);
+            }
             for (a = 0; a < M; a++) y += w[a] * z[a];
             g = tanh(y);
             slope += (1 - g * g) / N;

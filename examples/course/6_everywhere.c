@@ -270,19 +270,22 @@ static void draw_errors(size_t most, float *x) {
     static double errors[WAYS][STEPS];
     size_t n, way;
     int step, steps = 0;
-    for (n = 64; n <= most && steps < STEPS; n *= 4, steps++) {
+    for (n = 64; n <= most && steps < STEPS; n *= 4) {
         int tries = n <= 1 << 18 ? 8 : 1, k;
         for (k = 0; k < tries; k++) {
             double truth = draw_numbers(n, 100 + (uint64_t)k, x);
             for (way = 0; way < WAYS; way++) errors[way][steps] += pow(ways[way].sum(n, x) / truth - 1, 2) / tries;
         }
+        steps++;
     }
     curve_begin("errors", "relative error of a sum of n floats in [0; 1)", "n", "relative error", "xy");
     printf("\nrelative errors of the sum of %.0f floats\n", 64 * pow(4, steps - 1));
     for (way = 0; way < WAYS; way++) {
         step = 0;
-        for (n = 64; step < steps; step++, n *= 4) /* less than 1e-12, and none, is drawn there */
+        for (n = 64; step < steps; step++) { /* less than 1e-12, and none, is drawn there */
             curve_point(ways[way].name, (double)n, fmax(sqrt(errors[way][step]), 1e-12));
+            n *= 4;
+        }
         printf("  %-20s %.1e\n", ways[way].name, sqrt(errors[way][steps - 1]));
     }
     curve_end();

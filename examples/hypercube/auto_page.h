@@ -155,7 +155,8 @@ static void look_snr(FILE *page, const first_look *a, const job *j) {
         high = fmax(high, y[i]);
         low = fmin(low, y[i]);
     }
-    for (i = 0, first = last = x[0]; i < b->bands; i++) {
+    first = last = x[0];
+    for (i = 0; i < b->bands; i++) {
         first = fmin(first, x[i]);
         last = fmax(last, x[i]);
     }

@@ -41,7 +41,10 @@ static void base64_byte(base64 *b, int byte) {
 }
 
 static void base64_number(base64 *b, uint32_t number, int bytes) {
-    for (; bytes > 0; bytes--, number >>= 8) base64_byte(b, (int)(number & 255));
+    for (; bytes > 0; bytes--) {
+        base64_byte(b, (int)(number & 255));
+        number >>= 8;
+    }
 }
 
 /* A picture as an uncompressed BMP, which every browser shows: lines from the bottom, blue first. Zeros at the end fill up the

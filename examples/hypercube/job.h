@@ -551,10 +551,11 @@ static int note_ends(void *user, int first, int lines, const void *block) {
     int k;
     (void)first;
     for (i = 0; i < count; i++)
-        for (k = 0; k < e->outputs; k++, value++) {
-            if (!isfinite(*value)) continue;
-            e->low[k] = fmin(e->low[k], *value);
-            e->high[k] = fmax(e->high[k], *value);
+        for (k = 0; k < e->outputs; k++) {
+            const shs_real x = *value++;
+            if (!isfinite(x)) continue;
+            e->low[k] = fmin(e->low[k], x);
+            e->high[k] = fmax(e->high[k], x);
         }
     return 0;
 }

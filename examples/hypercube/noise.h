@@ -200,7 +200,7 @@ static double count_pairs(job *j, double *pairs) {
     unsigned char *room = ALLOCATE(unsigned char, 2 * (size_t)width), *above = room, *here = room + width, *other;
     double valid = 0;
     pairs[0] = pairs[1] = pairs[2] = 0;
-    for (y = 0; y < j->in.lines; y++, other = above, above = here, here = other) {
+    for (y = 0; y < j->in.lines; y++) {
         mark_valid(j, y, line, here);
         for (x = 0; x < width; x++) {
             if (!here[x]) continue;
@@ -209,6 +209,9 @@ static double count_pairs(job *j, double *pairs) {
             pairs[1] += y > 0 && above[x];
             pairs[2] += x > 0 && y > 0 && above[x - 1];
         }
+        other = above;
+        above = here;
+        here = other;
     }
     if (j->in.folded) {
         pairs[0] = pairs[1];

@@ -40,9 +40,10 @@ static void read_pixels(const pixel_block *b, int y, int x, int count, double *b
         get_run(b->values, run, in->type, in->swap, bands + i, b->bands);
     }
     if (marks) marks += element_at(y, in->samples, x);
-    for (k = 0; k < count; k++, bands += b->bands) {
+    for (k = 0; k < count; k++) {
         valid[k] = !marks || marks[k];
         for (i = 0; i < b->bands && valid[k]; i++) valid[k] = !is_missing(in, bands[i]);
+        bands += b->bands;
     }
 }
 
@@ -77,10 +78,12 @@ static double compute_line(const pixel_block *b, int y, double *room) {
         const double *from = bands;
         double *to = outputs;
         read_pixels(b, y, x, pixels, bands, valid);
-        for (k = 0; k < pixels; k++, from += b->bands, to += b->outputs) {
+        for (k = 0; k < pixels; k++) {
             size_t i;
             if (valid[k]) b->fn(b->user, from, to, rest);
             for (i = 0; i < b->outputs && !valid[k]; i++) to[i] = NO_NUMBER;
+            from += b->bands;
+            to += b->outputs;
         }
         count += write_pixels(b, y, x, pixels, outputs);
     }

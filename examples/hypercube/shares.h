@@ -79,9 +79,10 @@ static void misfits_of_line(const shares_way *w, const void *pixels, int lines, 
     const cube_file *in = &j->in;
     int p = j->cube.band_count, x, b;
     double *pixel = ALLOCATE(double, 2 * p);
-    for (x = 0; x < in->samples; x++, shares += w->of->count) {
+    for (x = 0; x < in->samples; x++) {
         for (b = 0; b < p; b++) pixel[b] = get_value(pixels, value_index(in, lines, y, x, j->bands[b]), in->type, in->swap);
         errors[x] = (float)misfit_of(p, w->of, pixel, shares, pixel + p);
+        shares += w->of->count;
     }
     free(pixel);
 }
@@ -125,7 +126,7 @@ static int write_shares(void *user, int first, int lines, const void *block) {
     if (!w->kept) return 0;
     written = (char *)allocate(values_in_lines(&j->out, lines), shs_type_size(j->sink.type));
     for (y = 0; y < lines; y++)
-        for (x = 0; x < j->in.samples; x++, value += count) {
+        for (x = 0; x < j->in.samples; x++) {
             double sum = 1;
             if (w->scaled) sum = 0;
             for (k = 0; k < count && w->scaled; k++) sum += value[k];
@@ -134,6 +135,7 @@ static int write_shares(void *user, int first, int lines, const void *block) {
                 if (sum > 0 && !isnan(value[k])) put_value(written, at, j->sink.type, value[k] / sum);
                 else put_value(written, at, j->sink.type, missing);
             }
+            value += count;
         }
     status = j->sink.write_fn(j->sink.write_user, first, lines, written);
     free(written);

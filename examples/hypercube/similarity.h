@@ -135,7 +135,7 @@ static similarity_plan similarity_plan_of(const job *j, enum similarity which, c
     p.n = n;
     p.count = s->count;
     p.spectra = ALLOCATE(rated_spectrum, s->count);
-    for (k = 0; k < s->count; k++, values += n) {
+    for (k = 0; k < s->count; k++) {
         room = ALLOCATE(double, 2 * n);
         for (b = 0; b < n; b++) values[b] = (double)s->values[(size_t)k * (size_t)n + (size_t)b];
         p.spectra[k] = rate_spectrum(which, n, values, room);
@@ -143,6 +143,7 @@ static similarity_plan similarity_plan_of(const job *j, enum similarity which, c
             fail(EXIT_ERROR, "%s: %s: spectrum %s has a value that is not above 0, and its divergence has none there", of,
                  similarity_names[which], target_name(s, k, number));
         if (!(p.spectra[k].length > 0)) fail(EXIT_ERROR, "%s: spectrum %s is 0 in all bands", of, target_name(s, k, number));
+        values += n;
     }
     return p;
 }

@@ -373,10 +373,12 @@ static double misfits(int p, const spectra *of, int count, const double *pixels,
                       double *mixed) {
     double all = 0;
     int i, b;
-    for (i = 0; i < count; i++, pixels += p, shares += of->count) {
+    for (i = 0; i < count; i++) {
         errors[i] = misfit_of(p, of, pixels, shares, mixed);
         for (b = 0; b < p; b++)
             if (isfinite(pixels[b])) all += pixels[b] * pixels[b];
+        pixels += p;
+        shares += of->count;
     }
     return all;
 }
@@ -403,10 +405,11 @@ static void html_misfit(job *j, const spectra *of, shs_constraint constraint, FI
     sink.pixels = shares;
     sink.type = SHS_TYPE_F64;
     sink.interleave = SHS_INTERLEAVE_BIP;
-    for (y = 0; y < j->in.lines; y += step, to += width) {
+    for (y = 0; y < j->in.lines; y += step) {
         pixels_of_line(j, y, step, line, room, pixels);
         check_unmixing(j, shs_unmix(NULL, &cube, of->count, of->values, p, constraint, &sink));
         all += misfits(p, of, a.width, pixels, shares, to, mixed);
+        to += width;
     }
     fprintf(page, "<h2>Where the mixtures fit badly</h2>\n<div class=\"row\">\n");
     valid = html_thumbnail(page, &plain, &a, LOOK_ALL, errors, sorted, "how far each pixel is from its mixture");

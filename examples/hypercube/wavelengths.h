@@ -214,10 +214,11 @@ static int same_wavelength(double a, double b, double step) { return fabs(a - b)
 static int find_in_order(const double *wanted, int count, const double *list, int length, int *place) {
     double step = mean_step(list, length);
     int i, at = 0;
-    for (i = 0; i < count; i++, at++) {
+    for (i = 0; i < count; i++) {
         while (at < length && !same_wavelength(wanted[i], list[at], step)) at++;
         if (at >= length) return 0;
         place[i] = at;
+        at++;
     }
     return 1;
 }

@@ -301,7 +301,7 @@ EMSCRIPTEN_KEEPALIVE int code_patch(int width, int height, int x, int y, int p, 
     for (i = 0; i < p; i++) signal[i] -= mean;
     check(shs_codes_create(NULL, 1, most, &codes), "memory for a code");
     o.skip_nan = 1;
-    for (k = 0; k <= most; k++, step += stride) {
+    for (k = 0; k <= most; k++) {
         memset(z, 0, sizeof z);
         memset(step, 0, (size_t)stride * sizeof *step);
         o.sparsity = k;
@@ -319,6 +319,7 @@ EMSCRIPTEN_KEEPALIVE int code_patch(int width, int height, int x, int y, int p, 
             step[1 + most + i] = codes.coefs[i];
         }
         for (i = 0; i < p; i++) step[1 + 2 * most + i] = z[i] + mean;
+        step += stride;
     }
     shs_codes_free(NULL, &codes);
     return k - 1;
@@ -346,12 +347,14 @@ static void keep_line(const cube_file *f, int y, const char *line) {
     shs_real *values = arrays[CUBE].at;
     int x, b;
     values += elements(y, f->samples);
-    for (b = 0; b < f->bands; b++, values += elements(f->lines, f->samples))
+    for (b = 0; b < f->bands; b++) {
         for (x = 0; x < f->samples; x++) {
             double value = get_value(line, value_index(f, 1, 0, x, b), f->type, f->swap);
             if (is_missing(f, value)) values[x] = (shs_real)NAN;
             else values[x] = (shs_real)value;
         }
+        values += elements(f->lines, f->samples);
+    }
 }
 
 /* The scene that hypercube synthesises, of these sizes. */
@@ -401,10 +404,11 @@ EMSCRIPTEN_KEEPALIVE void open_cube(const char *header_name, const char *data_na
 /* Lists the bands that are not the same everywhere, and returns how many there are. */
 static int list_varied_bands(const shs_real *values, size_t pixels, int bands, int *list) {
     int b, count = 0;
-    for (b = 0; b < bands; b++, values += pixels) {
+    for (b = 0; b < bands; b++) {
         size_t i = 1;
         while (i < pixels && (pixel_missing(values[i]) || values[i] == values[0])) i++;
         if (i < pixels) list[count++] = b;
+        values += pixels;
     }
     return count;
 }

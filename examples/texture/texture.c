@@ -132,8 +132,8 @@ static void take_blocks(const picture *a, int b, shs_real *Y, unsigned char *cod
     const int area = b * b;
     int x, y, c, i;
     for (y = 0; y < a->height; y += b)
-        for (x = 0; x < a->width; x += b, codes += stride)
-            for (c = 0; c < a->channels; c++, Y += area) {
+        for (x = 0; x < a->width; x += b) {
+            for (c = 0; c < a->channels; c++) {
                 double sum = 0;
                 for (i = 0; i < area; i++) {
                     const int u = lesser(x + i % b, a->width - 1), v = lesser(y + i / b, a->height - 1);
@@ -142,7 +142,10 @@ static void take_blocks(const picture *a, int b, shs_real *Y, unsigned char *cod
                 }
                 codes[c] = (unsigned char)(sum / area + 0.5);
                 for (i = 0; i < area; i++) Y[i] -= codes[c];
+                Y += area;
             }
+            codes += stride;
+        }
 }
 
 /* n atoms of p values: as signed bytes, of unit norm, and the lengths of the bytes. */
@@ -188,7 +191,7 @@ static void learn(const shs_context *ctx, const settings *s, const atoms *a, siz
     check(shs_ksvd_ex(ctx, p, n, count, some, p, &learning, a->D, p, NULL, NULL), "learning the atoms");
     free(some);
     for (i = 0; i < p * n; i++) largest = fmax(largest, fabs((double)atom[i]));
-    for (j = 0; j < n; j++, atom += p) {
+    for (j = 0; j < n; j++) {
         double sum = 0;
         for (i = 0; i < p; i++) {
             const double value = floor((double)atom[i] * 127 / largest + 0.5);
@@ -198,6 +201,7 @@ static void learn(const shs_context *ctx, const settings *s, const atoms *a, siz
         }
         a->norms[j] = sqrt(sum);
         for (i = 0; i < p; i++) atom[i] = (shs_real)((double)atom[i] / a->norms[j]);
+        atom += p;
     }
 }
 

@@ -118,9 +118,11 @@ static inline const char *texture_open(const unsigned char *bytes, size_t size, 
     if (at + t->total * stride != size) return "it is damaged: bytes stand behind its end";
     if (texture_sum(bytes, size) != texture_u32(bytes + 20)) return "it is damaged: its check sum is wrong";
     block = t->blocks;
-    for (i = 0; i < t->total; i++, block += stride)
+    for (i = 0; i < t->total; i++) {
         for (k = t->channels; k < t->stride; k += 2)
             if (block[k] >= t->count) return "it is damaged: a block names an atom that is not there";
+        block += stride;
+    }
     return NULL;
 }
 

@@ -28,7 +28,7 @@ static const int16_t *scene(int bands) {
     shs_random_seed(&r, 7);
     for (k = 0; k < SPECTRA; k++)
         for (b = 0; b < bands; b++) curve[k][b] = 1000 + 500 * sin(0.02 * b * (k + 1) + k);
-    for (i = 0; i < count; i++, pixel += bands) {
+    for (i = 0; i < count; i++) {
         double share[SPECTRA];
         for (k = 0; k < SPECTRA; k++) share[k] = pow((double)shs_random_uniform(&r), 3);
         for (b = 0; b < bands; b++) {
@@ -36,6 +36,7 @@ static const int16_t *scene(int bands) {
             for (k = 0; k < SPECTRA; k++) value += share[k] * curve[k][b];
             pixel[b] = (int16_t)value;
         }
+        pixel += bands;
     }
     return made[bands];
 }

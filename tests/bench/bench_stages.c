@@ -33,7 +33,9 @@ static int on_progress(void *user, const char *phase, size_t step, size_t steps,
     phase_clock *c = (phase_clock *)user;
     double seconds = lap(c);
     int k;
-    (void)step, (void)steps, (void)error;
+    (void)step;
+    (void)steps;
+    (void)error;
     for (k = 0; k < PHASES && strcmp(phase, phase_names[k]); k++) {}
     if (k == PHASES) c->remains += seconds;
     else if (k == PHASE_SEPARATING && c->separations++ == 0) c->spent[PHASE_WHITENING] += seconds;

@@ -76,7 +76,8 @@ static void read_text(const char *name) {
     text = (char *)take(length + 1);
     if (fread(text, 1, length, f) != length) exit(2);
     fclose(f);
-    for (i = 0, lines = 1; i < length; i++) lines += text[i] == '\n';
+    lines = 1;
+    for (i = 0; i < length; i++) lines += text[i] == '\n';
 }
 
 static void read_view(const char *name) {
@@ -124,8 +125,11 @@ static void split(int view) {
     while (i < length) {
         char c = text[i];
         size_t n;
-        if (c == '\n') line++, first = 1, i++;
-        else if (isspace((unsigned char)c)) i++;
+        if (c == '\n') {
+            line++;
+            first = 1;
+            i++;
+        } else if (isspace((unsigned char)c)) i++;
         else if (c == '/' && text[i + 1] == '*') {
             for (i += 2; i < length && (text[i] != '*' || text[i + 1] != '/'); i++) line += text[i] == '\n';
             i += 2;
@@ -135,8 +139,14 @@ static void split(int view) {
             for (; i < length && (text[i] != '\n' || text[i - 1] == '\\'); i++) line += text[i] == '\n';
         } else {
             n = token_size(text + i);
-            if (seen[view][line]) tokens[count].at = i, tokens[count].size = n, tokens[count].line = line, count++;
-            i += n, first = 0;
+            if (seen[view][line]) {
+                tokens[count].at = i;
+                tokens[count].size = n;
+                tokens[count].line = line;
+                count++;
+            }
+            i += n;
+            first = 0;
         }
     }
 }
@@ -176,9 +186,16 @@ static void add(int kind, size_t from, size_t to, int view, const char *with, lo
         if (!sites) exit(2);
     }
     s = sites + site_count++;
-    s->at = tokens[from].at, s->size = tokens[to].at + tokens[to].size - tokens[from].at;
-    s->line = tokens[from].line, s->view = view, s->kind = kind, s->with = with;
-    if (number >= 0) snprintf(s->number, sizeof s->number, "%ld", number), s->with = "";
+    s->at = tokens[from].at;
+    s->size = tokens[to].at + tokens[to].size - tokens[from].at;
+    s->line = tokens[from].line;
+    s->view = view;
+    s->kind = kind;
+    s->with = with;
+    if (number >= 0) {
+        snprintf(s->number, sizeof s->number, "%ld", number);
+        s->with = "";
+    }
 }
 
 /* Functions that choose the faster way, and what is read ahead of its use. */
@@ -304,10 +321,16 @@ static void find_sites(int view) {
         static const char *const loop_words[] = {"for", "while", NULL}, *const heads[] = {"if", "for", "while", NULL};
         if (is(t, "{")) {
             if (depth == 0) in_function = t > 0 && is(t - 1, ")") && !chooses(name);
-            depth++, starts = 1, guarded = 0, declaration = 0;
+            depth++;
+            starts = 1;
+            guarded = 0;
+            declaration = 0;
             if (depth == 1) continue;
         } else if (is(t, "}")) {
-            depth--, starts = 1, guarded = 0, declaration = 0;
+            depth--;
+            starts = 1;
+            guarded = 0;
+            declaration = 0;
             continue;
         }
         if (depth == 0 && is(t, "(") && is_word(t - 1)) name = t - 1; /* the last one before the body */
@@ -324,17 +347,27 @@ static void find_sites(int view) {
         starts = 0;
         if (is(t, "(")) {
             if (paren + 1 < MOST_DEPTH) paren++;
-            parens[paren] = t, loops[paren] = (char)(t > 0 && (is_any(t - 1, loop_words) || loops[paren - 1]));
+            parens[paren] = t;
+            loops[paren] = (char)(t > 0 && (is_any(t - 1, loop_words) || loops[paren - 1]));
             last_resorts[paren] =
                 (char)(t > 0 && ((is_any(t - 1, loop_words) && is_last_resort(t)) || last_resorts[paren - 1]));
         } else if (is(t, ")")) {
             last_open = parens[paren];
             if (paren > 0) paren--;
-            if (paren == 0 && last_open > 0 && is_any(last_open - 1, heads)) starts = 1, guarded = 1;
-        } else if (is(t, ";") && paren == 0) starts = 1, guarded = 0, declaration = 0;
-        else if (is(t, "case") || is(t, "default")) label = 1;
-        else if (is(t, "else") || is(t, "do") || (is(t, ":") && label)) starts = 1, guarded = is(t, "else"), label = 0;
-        else if (is_number(t)) {
+            if (paren == 0 && last_open > 0 && is_any(last_open - 1, heads)) {
+                starts = 1;
+                guarded = 1;
+            }
+        } else if (is(t, ";") && paren == 0) {
+            starts = 1;
+            guarded = 0;
+            declaration = 0;
+        } else if (is(t, "case") || is(t, "default")) label = 1;
+        else if (is(t, "else") || is(t, "do") || (is(t, ":") && label)) {
+            starts = 1;
+            guarded = is(t, "else");
+            label = 0;
+        } else if (is_number(t)) {
             if (!declaration && !last_resorts[paren] && !is_rough(t)) change_number(t, view);
         } else if (!is_word(t) && !declaration && !last_resorts[paren] && !is_rough(t))
             change_operator(t, last_open, paren > 0 && loops[paren], view);

@@ -45,7 +45,10 @@ static int passed, failed;
 
 static void expect(int holds, const char *what) {
     if (holds) passed++;
-    else failed++, printf("FAILED: %s\n", what);
+    else {
+        failed++;
+        printf("FAILED: %s\n", what);
+    }
 }
 
 static void expect_ok(shs_status status, const char *what) {
@@ -57,11 +60,13 @@ static void expect_ok(shs_status status, const char *what) {
 static void fill(size_t count, shs_real *x, uint32_t seed) {
     size_t i;
     int k;
-    for (i = 0; i < count; i++)
-        for (k = 0, x[i] = 0; k < 4; k++) {
+    for (i = 0; i < count; i++) {
+        x[i] = 0;
+        for (k = 0; k < 4; k++) {
             seed = seed * UINT32_C(1664525) + UINT32_C(1013904223);
             x[i] += (shs_real)(seed >> 8) / 16777216 - (shs_real)0.5;
         }
+    }
 }
 
 #ifndef SPARSEHS_NO_SPARSE
@@ -224,7 +229,9 @@ static void coding_many(const shs_context *ctx) {
     for (i = 0; i < SIGNALS; i++) all += found(i, codes.used[i], codes.atoms + CHOSEN * i);
     expect(all > SIGNALS * 8 / 10, "coding: the atoms of many signals");
 #ifndef SPARSEHS_NO_LASSO
-    lasso.relative = 1, lasso.lambda = (shs_real)0.5f, lasso.gap = (shs_real)1e-3f;
+    lasso.relative = 1;
+    lasso.lambda = (shs_real)0.5f;
+    lasso.gap = (shs_real)1e-3f;
     expect_ok(shs_lasso(ctx, P, ATOMS, dictionary, P, SIGNALS, signals, P, &lasso, &codes, NULL, &report), "coding: the lasso");
     expect(report.nonzeros > 0 && report.not_reached == report.cut, "coding: the lasso's gap");
 #endif
@@ -240,7 +247,10 @@ static void learning(const shs_context *ctx) {
     static shs_ksvd_record history[10];
     static shs_real learnt[P * 8];
     report.history = history;
-    o.iterations = 10, o.coding.sparsity = CHOSEN, o.seed = 1, o.parallel_atoms = 4;
+    o.iterations = 10;
+    o.coding.sparsity = CHOSEN;
+    o.seed = 1;
+    o.parallel_atoms = 4;
     expect_ok(shs_ksvd_ex(ctx, P, 8, SIGNALS, signals, P, &o, learnt, P, NULL, &report), "learning: K-SVD");
     expect(history[9].rmse_coding < history[0].rmse_coding, "learning: the error falls");
 }
@@ -256,7 +266,10 @@ static void patches(const shs_context *ctx) {
     shs_wide worst = 0;
     int i;
     for (i = 0; i < W * H; i++) pixels[i] = (unsigned char)(i * 7 % 200);
-    image.pixels = pixels, image.type = SHS_TYPE_U8, image.width = W, image.height = H;
+    image.pixels = pixels;
+    image.type = SHS_TYPE_U8;
+    image.width = W;
+    image.height = H;
     expect_ok(shs_dictionary_dct(8, 8, 1, N, atoms, 64), "patches: DCT");
     coding.sparsity = 64; /* the atoms are a basis: nothing is lost */
     expect_ok(shs_patches_approximate(ctx, &image, &set, N, atoms, 64, &coding, 0, out, NULL), "patches: approximation");
@@ -310,7 +323,11 @@ static void compact_codes(const shs_context *ctx) {
     shs_real coefs[4] = {(shs_real)380.9f, 0, -127, (shs_real)100.3f};
     shs_codes codes = SHS_ZERO, got = SHS_ZERO;
     shs_compact compact;
-    codes.m = 2, codes.stride = 2, codes.used = used, codes.atoms = atoms, codes.coefs = coefs;
+    codes.m = 2;
+    codes.stride = 2;
+    codes.used = used;
+    codes.atoms = atoms;
+    codes.coefs = coefs;
     npy_size = npy_at = 0;
     expect_ok(shs_codes_round(ctx, 0, 300, NULL, 0, SHS_COEF_I8, &codes), "compact codes: rounded");
     expect(memcmp(coefs, rounded, sizeof rounded) == 0, "compact codes: to the nearest");
@@ -340,7 +357,11 @@ static shs_cube draw_cube(void) {
         cube_pixels[i * BANDS + 1] = (int16_t)(600 - 40 * square + 9 * saw);
         cube_pixels[i * BANDS + 2] = (int16_t)(700 + 30 * square + saw);
     }
-    cube.pixels = cube_pixels, cube.type = SHS_TYPE_I16, cube.samples = SAMPLES, cube.lines = LINES, cube.bands = BANDS;
+    cube.pixels = cube_pixels;
+    cube.type = SHS_TYPE_I16;
+    cube.samples = SAMPLES;
+    cube.lines = LINES;
+    cube.bands = BANDS;
     cube.interleave = SHS_INTERLEAVE_BIP;
     return cube;
 }
@@ -397,7 +418,8 @@ static void mixtures(const shs_context *ctx, const shs_cube *cube) {
     shs_endmembers e;
     shs_sink sink = SHS_ZERO;
     int method, i;
-    sink.pixels = outputs, sink.interleave = SHS_INTERLEAVE_BIP;
+    sink.pixels = outputs;
+    sink.interleave = SHS_INTERLEAVE_BIP;
     o.count = 2;
     for (method = 0; method < SHS_EXTRACTOR_COUNT; method++) {
         o.method = (shs_extractor)method;
@@ -420,11 +442,15 @@ static void cubes(const shs_context *ctx) {
     static shs_real back[SAMPLES * LINES * BANDS];
     shs_wide worst = 0;
     int i, square = 0;
-    sink.pixels = outputs, sink.interleave = SHS_INTERLEAVE_BIP;
+    sink.pixels = outputs;
+    sink.interleave = SHS_INTERLEAVE_BIP;
     o.components = io.components = 2;
     expect_ok(shs_pca_run(ctx, &cube, &o, &sink, &pca), "cubes: PCA");
     expect(pca.eigenvalues[0] >= pca.eigenvalues[1], "cubes: eigenvalues");
-    components.pixels = outputs, components.samples = SAMPLES, components.lines = LINES, components.bands = 2;
+    components.pixels = outputs;
+    components.samples = SAMPLES;
+    components.lines = LINES;
+    components.bands = 2;
     components.interleave = SHS_INTERLEAVE_BIP;
     sink.pixels = back;
     expect_ok(shs_pca_inverse(ctx, &pca, &components, &sink), "cubes: the way back");

@@ -23,7 +23,10 @@ static double seconds(void) {
 static unsigned char *read_all(const char *name, size_t *size) {
     FILE *file = fopen(name, "rb");
     unsigned char *bytes = (unsigned char *)calloc(1, (1 << 26) + 1);
-    if (!file || !bytes) fprintf(stderr, "%s: not there\n", name), exit(2);
+    if (!file || !bytes) {
+        fprintf(stderr, "%s: not there\n", name);
+        exit(2);
+    }
     *size = fread(bytes, 1, 1 << 26, file);
     fclose(file);
     return bytes;
@@ -39,7 +42,10 @@ static GLuint shader(GLenum kind, const char *source) {
     glCompileShader(made);
     glGetShaderiv(made, GL_COMPILE_STATUS, &ok);
     glGetShaderInfoLog(made, sizeof log, NULL, log);
-    if (!ok) fprintf(stderr, "the shader does not compile: %s\n", log), exit(1);
+    if (!ok) {
+        fprintf(stderr, "the shader does not compile: %s\n", log);
+        exit(1);
+    }
     return made;
 }
 
@@ -57,7 +63,10 @@ static void byte_texture(int unit, GLint internal, GLenum format, GLenum type, i
 /* A texture to draw into, of the size of a level. */
 static void draw_into(int width, int height) {
     static GLuint frame, target;
-    if (!frame) glGenFramebuffers(1, &frame), glGenTextures(1, &target);
+    if (!frame) {
+        glGenFramebuffers(1, &frame);
+        glGenTextures(1, &target);
+    }
     glActiveTexture(GL_TEXTURE2);
     glBindTexture(GL_TEXTURE_2D, target);
     glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, width, height, 0, GL_RGBA, GL_UNSIGNED_BYTE, NULL);
@@ -119,10 +128,15 @@ int main(int argc, char **argv) {
             draw_into(width, height);
             glDrawArrays(GL_TRIANGLES, 0, 3);
             glFinish();
-            for (repeat = 0, began = seconds(); repeat < REPEATS; repeat++) glDrawArrays(GL_TRIANGLES, 0, 3), glFinish();
+            began = seconds();
+            for (repeat = 0; repeat < REPEATS; repeat++) {
+                glDrawArrays(GL_TRIANGLES, 0, 3);
+                glFinish();
+            }
             gpu += seconds() - began;
             glReadPixels(0, 0, width, height, GL_RGBA, GL_UNSIGNED_BYTE, there);
-            for (repeat = 0, began = seconds(); repeat < REPEATS; repeat++) texture_decode(&t, texture, level, here);
+            began = seconds();
+            for (repeat = 0; repeat < REPEATS; repeat++) texture_decode(&t, texture, level, here);
             cpu += seconds() - began;
             pixels += REPEATS * (double)area;
             for (i = 0; i < 4 * area; i++) {
