@@ -70,7 +70,8 @@
    shs__omp_append_gram. */
 real inflation_of(real gjj, real d2, real left) {
     const real wrong = 2 * (8 * (real)SHS__EPS * gjj + (d2 - left)) / d2;
-    return wrong > GUARD ? 1 + wrong : 1;
+    if (wrong > GUARD) return 1 + wrong;
+    return 1;
 }
 
 /* Whether an atom adds no more than rounding. The guard is |alpha| of the first atom, with DISTANCES as if of unit norm. */
@@ -90,7 +91,7 @@ real inflation_of(real gjj, real d2, real left) {
 int verdict(wide residual2, wide base2, real smallest, wide tolerance2) {
     wide slack = 4 * EPSILON * base2 / (wide)smallest;
     if (!(tolerance2 > 0)) return ABOVE;
-    if (residual2 + slack <= tolerance2) return smallest < SURE ? UNSURE : BELOW;
+    if (residual2 + slack <= tolerance2 && !(smallest < SURE)) return BELOW;
     if (residual2 - slack > tolerance2 && residual2 > TRUST2 * base2) return ABOVE;
     return UNSURE;
 }

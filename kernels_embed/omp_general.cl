@@ -150,7 +150,8 @@ void finish(pursuit *w, int only_measure) {
     for (tries = 0;; tries++) {
         int in_doubt = TOLERANT && !only_measure && tries < 2 && !w->reached && standing(w) != ABOVE;
         const int sure = w->residual2 > TRUST2 * w->base2 && !(w->smallest < SURE);
-        const int known = w->confirms ? w->reached && w->r_is_explicit : !(w->base2 > 0) || sure;
+        int known = sure || !(w->base2 > 0);
+        if (w->confirms) known = w->reached && w->r_is_explicit;
         if (!only_measure) solve(w);
         if (!in_doubt && known) break;
         if (measure(w) || !in_doubt) break;

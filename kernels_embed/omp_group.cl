@@ -99,10 +99,11 @@ omp_group(ulong first, ulong count, __global const real *restrict alphas, __glob
             j = min(j, N - 1);
             if (k == 0) guard = GUARD_OF(value, left);
             /* Row k of L; infinity refuses an atom that is already there. */
-            for (q = lane; q < k; q += GROUP)
-                L[PLACE(k, q)] = chosen[q] == j ? (real)INFINITY
-                                 : q < ROWS     ? near[q * N + j]
-                                                : far[(size_t)(q - ROWS) * N + (size_t)j];
+            for (q = lane; q < k; q += GROUP) {
+                if (chosen[q] == j) L[PLACE(k, q)] = (real)INFINITY;
+                else if (q < ROWS) L[PLACE(k, q)] = near[q * N + j];
+                else L[PLACE(k, q)] = far[(size_t)(q - ROWS) * N + (size_t)j];
+            }
             barrier(CLK_LOCAL_MEM_FENCE);
             column = G + (size_t)j * N;
             d2 = gjj = column[j];

@@ -193,7 +193,8 @@ void pursue_team(pursuit *w, const team *g, __global const wide *norms2, __globa
             in_doubt = decided == UNSURE;
             append_team(w, g, k, j, inverse);
         }
-        going = appended ? !w->reached && w->chosen < w->limit : w->tolerance2 > 0 && may_refresh && !w->r_is_explicit;
+        if (appended) going = !w->reached && w->chosen < w->limit;
+        else going = w->tolerance2 > 0 && may_refresh && !w->r_is_explicit;
         SYNC();
         if (appended && going) advance_team(w, g, k, j, inverse);
         SYNC();

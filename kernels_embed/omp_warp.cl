@@ -39,7 +39,13 @@
 /* Item l of a warp holds the values of atoms l * W .. l * W + W - 1, then of those 32 * W further on, and so on: reads of W
    values side by side, and a warp reads without gaps. */
 #define VALUES (N / WARP)
-#define W (VALUES % 4 == 0 ? 4 : VALUES % 2 == 0 ? 2 : 1)
+#if VALUES % 4 == 0
+#define W 4
+#elif VALUES % 2 == 0
+#define W 2
+#else
+#define W 1
+#endif
 #define ATOM(v, lane) ((v) / W * (WARP * W) + (lane) * W + (v) % W)
 #define EDGE SHS__CL_WARP_PITCH(N) /* of a row of b */
 #define KEPT (S > 1 ? S - 1 : 1)
