@@ -1039,10 +1039,10 @@ static void test_units_of_learning(void **state) {
 
 /* Signals of an ordinary unit with a faint one among them are not far: the engine learns from them, and codes their patches. */
 static void test_a_faint_signal(void **state) {
-    enum { SIDE = 24 };
+    enum { WIDE = 24 };
     fixture *x = (fixture *)*state;
     const shs_real unit = (shs_real)BY_TYPE(ldexp(1, -100), ldexp(1, -300));
-    shs_real D[P * N], pixels[SIDE * SIDE], out[SIDE * SIDE];
+    shs_real D[P * N], values[WIDE * WIDE], out[WIDE * WIDE];
     shs_ksvd_options o = SHS_ZERO;
     shs_image image = SHS_ZERO;
     shs_patches set = SHS_ZERO;
@@ -1051,12 +1051,12 @@ static void test_a_faint_signal(void **state) {
     o.iterations = 1;
     o.coding.sparsity = S;
     assert_ok(shs_ksvd_ex(&x->ctx, P, N, M, x->s.Y, P, &o, D, P, NULL, NULL));
-    for (i = 0; i < SIDE * SIDE; i++) pixels[i] = i % SIDE + 1;
-    for (i = 0; i < 10 * SIDE; i++) pixels[i] *= unit;
-    image.pixels = pixels;
+    for (i = 0; i < WIDE * WIDE; i++) values[i] = (shs_real)(i % WIDE + 1);
+    for (i = 0; i < 10 * WIDE; i++) values[i] *= unit;
+    image.pixels = values;
     image.type = SHS_TYPE_REAL;
-    image.width = SIDE;
-    image.height = SIDE;
+    image.width = WIDE;
+    image.height = WIDE;
     set.width = P;
     set.height = 1;
     assert_ok(shs_patches_approximate(&x->ctx, &image, &set, N, x->s.D, P, &o.coding, 0, out, NULL));

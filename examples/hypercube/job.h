@@ -552,7 +552,7 @@ static int note_ends(void *user, int first, int lines, const void *block) {
     (void)first;
     for (i = 0; i < count; i++)
         for (k = 0; k < e->outputs; k++) {
-            const shs_real x = *value++;
+            const double x = *value++;
             if (!isfinite(x)) continue;
             e->low[k] = fmin(e->low[k], x);
             e->high[k] = fmax(e->high[k], x);

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Warnings are errors, with gcc and clang, in C and C++: of the header, the examples and the tests. From the project's root:
 #
-#     sh tests/checks/check_warnings.sh [cl | main]      cl: of sparsehs_cl.h, its tests and programs instead; main: the header alone, in
-#                                                 the rows that say most
+#     sh tests/checks/check_warnings.sh [cl | main]
+#
+# cl: of sparsehs_cl.h, its tests and programs instead; main: the header alone, in the rows that say most.
 #
 # $COMPILERS are those that are here, $INSIDE the suites that come with the library's object, $JOBS run side by side.
 set -eu
