@@ -3719,8 +3719,12 @@ typedef double shs__gcc_doubles __attribute__((vector_size(64)));
 SHS__INLINE shs__gcc_bytes shs__gcc_few(const void *p, size_t bytes) {
     shs__gcc_longs v = SHS_ZERO;
     int64_t few = 0;
-    if (bytes == 16) memcpy(&v, p, 16);
-    else memcpy(&few, p, bytes), v[0] = few; /* copied into the vector it would take a way through memory */
+    if (bytes == 16) {
+        memcpy(&v, p, 16);
+        return (shs__gcc_bytes)v;
+    }
+    memcpy(&few, p, bytes); /* copied into the vector it would take a way through memory */
+    v[0] = few;
     return (shs__gcc_bytes)v;
 }
 #define SHS__GCC_NONE(type) (__extension__(type){0})
@@ -5363,7 +5367,8 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
 /* Rules of choice: the scores of a vector of atoms from alpha (in a unit near the largest), G_jj and d^2. A score is never
    negative; an atom of score 0 is not chosen. */
 SHS__INLINE shs__vec SHS__IN(score_OMP)(shs__vec alpha, shs__vec gjj, shs__vec d2) {
-    (void)gjj, (void)d2;
+    (void)gjj;
+    (void)d2;
     return SHS__MUL(alpha, alpha);
 }
 /* |r|^2 falls by t^2 = alpha^2 / d^2. An atom that depends on the chosen atoms gets the score 0 / 1, because a division by its d^2
@@ -6083,7 +6088,8 @@ SHS__PRIVATE int32_t SHS__IN(pack_planes)(shs__factors how, shs_type type, int b
 #ifdef SHS__PMADD
     shs__words most = SHS__IALL(0);
 #endif
-    (void)type, (void)shift;
+    (void)type;
+    (void)shift;
     for (b = 0; b < bands; b += SHS__WL) {
         if (bands - b < SHS__WL) memset(to, 0, (size_t)words * sizeof(int32_t) * SHS__WL);
         for (l = 0; l < SHS__WL && b + l < bands; l++) {
@@ -17211,7 +17217,9 @@ SHS__PRIVATE void shs__plain_tile(int vectors, int depth, const shs__side *a, co
                                   ptrdiff_t c_vector, ptrdiff_t c_column) {
     const shs_wide *x = (const shs_wide *)a->at, *y = (const shs_wide *)b->at;
     shs_wide s0 = add ? *(shs_wide *)C : 0, s1 = 0, s2 = 0, s3 = 0;
-    (void)vectors, (void)c_vector, (void)c_column;
+    (void)vectors;
+    (void)c_vector;
+    (void)c_column;
     for (; depth >= 4; depth -= 4) {
         s0 += x[0] * y[0];
         s1 += x[a->next] * y[b->next];
@@ -18939,7 +18947,8 @@ SHS__PRIVATE void shs__px_whitened_layout(shs__layout *l, shs__whitened *w, int 
 
 /* Counts pixels and does nothing else: the pass exists for the reader, which keeps the whitened pixels. */
 SHS__PRIVATE void shs__px_count_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
-    (void)state, (void)worker;
+    (void)state;
+    (void)worker;
     sums[0] += (shs_wide)panel->valid;
 }
 
@@ -25024,8 +25033,10 @@ SHS__PRIVATE int shs__npy_number(const shs_npy *f, uint64_t bits, shs_wide *x, i
         return 1;
     }
     if (f->size == 8) (void)shs__f64_of_bits(bits, x);
-    else if (f->size == 4) memcpy(&narrow, &word, sizeof narrow), *x = (shs_wide)narrow;
-    else *x = (shs_wide)shs__half_value(word);
+    else if (f->size == 4) {
+        memcpy(&narrow, &word, sizeof narrow);
+        *x = (shs_wide)narrow;
+    } else *x = (shs_wide)shs__half_value(word);
     return 0;
 }
 

@@ -10938,7 +10938,9 @@ SHS__PRIVATE shs_status shs__cl_moments_panel(shs__cl_pixels *px, shs__cl_pixel_
     shs__cl_products_job *job = (shs__cl_products_job *)pass->job;
     size_t first = 0, end = job->tiling.tiles;
     shs__cl_planes a;
-    (void)s, (void)at, (void)count;
+    (void)s;
+    (void)at;
+    (void)count;
     a.buffer = pass->X;
     a.from = 0;
     a.ld = pass->ld;

@@ -179,7 +179,8 @@ static inline const shs_engine *engine_of_item(const char *chosen, const char *i
     fail(EXIT_ERROR, "--device %s: %s: this program was built without OpenCL", chosen, item);
 }
 static inline void use_device(shs_context *ctx, const char *chosen) {
-    (void)ctx, (void)example_no_cache;
+    (void)ctx;
+    (void)example_no_cache;
     if (strcmp(chosen, "auto")) fail(EXIT_ERROR, "--device %s: this program was built without OpenCL", chosen);
     printf("device: CPU (this program was built without OpenCL)\n");
 }

@@ -652,7 +652,10 @@ static const char *plot_errors(const settings *s, const char *csv, const char *c
     if (result) return "gnuplot failed";
     return NULL;
 #else
-    (void)s, (void)csv, (void)compare, (void)png;
+    (void)s;
+    (void)csv;
+    (void)compare;
+    (void)png;
     return "no gnuplot on this system";
 #endif
 }

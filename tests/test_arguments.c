@@ -522,18 +522,26 @@ static int reads_nothing(void *user, int first_line, int lines, void *block) {
     return 1;
 }
 
+static ptrdiff_t *stride_of(shs_cube *cube, int which) {
+    ptrdiff_t *const strides[] = {&cube->sample_stride, &cube->line_stride, &cube->band_stride};
+    return strides[which];
+}
+
 static void test_cubes(void **state) {
     static const int list[1] = {0};
     shs_cube cube = SHS_ZERO;
     int asked = 0, k;
     (void)state;
     /* a stream has no strides, not one of the three */
-    cube.read_fn = reads_nothing, cube.read_user = &asked, cube.type = SHS_TYPE_U8, cube.samples = cube.lines = 2,
+    cube.read_fn = reads_nothing;
+    cube.read_user = &asked;
+    cube.type = SHS_TYPE_U8;
+    cube.samples = cube.lines = 2;
     cube.bands = 1;
     assert_int_equal(shs_cube_bands(&cube), 1);
     for (k = 0; k < 3; k++) {
         shs_cube strided = cube;
-        *(k == 0 ? &strided.sample_stride : k == 1 ? &strided.line_stride : &strided.band_stride) = 1;
+        *stride_of(&strided, k) = 1;
         assert_int_equal(shs_cube_bands(&strided), 0);
     }
     cube.band_list = list;
@@ -559,7 +567,7 @@ static void test_one_stride(void **state) {
         cube.pixels = pixel;
         cube.type = SHS_TYPE_F64;
         cube.samples = cube.lines = cube.bands = 1;
-        *(k == 0 ? &cube.sample_stride : k == 1 ? &cube.line_stride : &cube.band_stride) = 7;
+        *stride_of(&cube, k) = 7;
         assert_ok(shs_moments_create(NULL, 1, &m));
         assert_ok(shs_moments_update(NULL, &cube, 0, &m));
         assert_true(m.count == 1 && m.shift[0] + m.sum[0] == 5);
@@ -643,7 +651,9 @@ static void test_maps_and_sinks(void **state) {
     for (k = 0; k < 3; k++) {
         shs_sink stretched = sink;
         stretched.rescale = 1;
-        stretched.low = k == 0 ? NOT_A_NUMBER : k == 1 ? 0 : 2;
+        if (k == 0) stretched.low = NOT_A_NUMBER;
+        else if (k == 1) stretched.low = 0;
+        else stretched.low = 2;
         stretched.high = k == 1 ? ENDLESS : 1;
         ANSWERS(shs_cube_map(NULL, &cube, &map, 0, &stretched), SHS_BAD_SINK);
     }

@@ -608,10 +608,15 @@ static void test_options_of_components(void **state) {
     int i;
     (void)state;
     memset(o, 0, sizeof o);
-    o[0].components = 3, o[1].variance = 0.97, o[2].eigenvalue_at_least = 1, o[3].correlation = 1,
+    o[0].components = 3;
+    o[1].variance = 0.97;
+    o[2].eigenvalue_at_least = 1;
+    o[3].correlation = 1;
     o[4].divisor = SHS_DIVISOR_N_LESS_1;
     o[3].components = o[4].components = 4; /* the other components are noise, which float products resolve worse than 1e-5 */
-    o[5].precise = o[6].precise = SHS_PRECISION_ALWAYS, o[6].correlation = 1, o[6].divisor = SHS_DIVISOR_N_LESS_1,
+    o[5].precise = o[6].precise = SHS_PRECISION_ALWAYS;
+    o[6].correlation = 1;
+    o[6].divisor = SHS_DIVISOR_N_LESS_1;
     o[6].components = 4;
     for (i = 0; i < 7; i++) {
         shs_sink a = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 40, 33, 1),

@@ -146,7 +146,9 @@ static product of_gemm(int m, int n, int k, int form) {
     p.transb = (shs_trans)(form >> 1 & 1);
     p.gap = form >> 2 & 3;
     p.alpha = (shs_real)(form % 3 ? 1.5 : -1);
-    p.beta = (shs_real)(form % 5 == 1 ? 0.5 : form % 5 == 3 ? -1 : 0);
+    p.beta = 0;
+    if (form % 5 == 1) p.beta = (shs_real)0.5;
+    if (form % 5 == 3) p.beta = -1;
     return p;
 }
 

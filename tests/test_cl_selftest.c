@@ -186,7 +186,7 @@ static shs_cube draw_cube(int how) {
             float x = 100 + 0.5f * (float)shs_random_normal(&r);
             for (k = 0; k < 3; k++) x += (float)(20 + (b * (k + 3) * 7) % 17) * (k == 0 ? y[k] : y[k] * y[k] * y[k]) / 2;
             floats_of_cube[i * BANDS + b] = x;
-            bytes_of_cube[i * BANDS + b] = (unsigned char)(x < 0 ? 0 : x > 255 ? 255 : x);
+            bytes_of_cube[i * BANDS + b] = (unsigned char)fminf(fmaxf(x, 0), 255);
         }
     }
     cube.pixels = how ? (const void *)bytes_of_cube : (const void *)floats_of_cube;

@@ -25,7 +25,8 @@ static shs_cube draw_cube(void) {
         float *x = pixels + i * BANDS;
         for (b = 0; b < BANDS; b++) x[b] = 20 + 0.01f * (float)shs_random_normal(&r);
         for (k = 0; k < COMPONENTS; k++) {
-            float y = 2 * (float)shs_random_uniform(&r) - 1, s = k == 0 ? y : k == 1 ? 3 * y * y * y : 6 * y * y * y * y * y;
+            const float y = 2 * (float)shs_random_uniform(&r) - 1;
+            const float sources[] = {y, 3 * y * y * y, 6 * y * y * y * y * y}, s = sources[k];
             for (b = 0; b < BANDS; b++) x[b] += s * (float)spectra[k * BANDS + b];
         }
     }

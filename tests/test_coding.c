@@ -54,7 +54,9 @@ static shs_codes new_codes(size_t m, int stride) {
 
 /* The limits of signal i. */
 static int sparsity_of(const shs_omp_options *o, size_t i, int most) {
-    int s = o->sparsity_each ? o->sparsity_each[i] : o->sparsity ? o->sparsity : most;
+    int s = most;
+    if (o->sparsity) s = o->sparsity;
+    if (o->sparsity_each) s = o->sparsity_each[i];
     return s < most ? s : most;
 }
 
@@ -358,7 +360,8 @@ static void test_outputs_change_nothing(void **state) {
             if (form) o.tolerance = (shs_real)(form == 1 ? 3 : 2.5);
             if (form != 1) o.sparsity = 7;
             for (how = 0; how < 4; how++) {
-                codes[how] = new_codes(m, how == 0 ? 20 : how == 1 ? 31 : how == 2 ? 19 : form == 1 ? 9 : 7);
+                const int strides[] = {20, 31, 19, form == 1 ? 9 : 7};
+                codes[how] = new_codes(m, strides[how]);
                 assert_ok(shs_omp_ex(NULL, q.p, q.n, q.D, q.p, m, q.Y, q.p, &o, codes + how, how == 1 ? errors2 : NULL,
                                      how == 2 ? &report : NULL));
                 assert_identical_codes(codes + how, codes, m);
@@ -530,7 +533,7 @@ static void check_golden(const problem *q, const char *name, const char *leads_n
                          const shs_omp_options *options, size_t least, int known) {
     const size_t m = q->m;
     char path[64], line[1024];
-    int *clear = (int *)calloc(m, sizeof *clear), *count = (int *)calloc(m, sizeof *count), form, checked = 0;
+    int *clear = (int *)calloc(m, sizeof *clear), *count = (int *)calloc(m, sizeof *count), form, kinds = FORMS, checked = 0;
     shs_omp_options o = *options;
     FILE *leads, *f;
     size_t i;
@@ -551,7 +554,9 @@ static void check_golden(const problem *q, const char *name, const char *leads_n
     assert_in_range(checked, least, m);
     snprintf(path, sizeof path, "variants/%s", name);
     f = open_or_skip(golden_path(path));
-    for (form = first_of(test_instance, 1); form < (o.mask ? 3 : o.groups ? FORMS_OF_MANY : FORMS); form += every(1)) {
+    if (o.groups) kinds = FORMS_OF_MANY;
+    if (o.mask) kinds = 3;
+    for (form = first_of(test_instance, 1); form < kinds; form += every(1)) {
         shs_codes codes;
         int signal, order, atom, k;
         double coefficient;
@@ -883,7 +888,9 @@ static void test_missing_values(void **state) {
     o.ldw = p;
     o.skip_nan = 1;
     for (i = 0; i < 3; i++) {
-        weights[p * m - 1] = i == 0 ? -1 : i == 1 ? (shs_real)NAN : (shs_real)INFINITY;
+        if (i == 0) weights[p * m - 1] = -1;
+        else if (i == 1) weights[p * m - 1] = (shs_real)NAN;
+        else weights[p * m - 1] = (shs_real)INFINITY;
         assert_status(shs_omp_ex(NULL, p, n, q.D, p, m, q.Y, p, &o, &codes, NULL, NULL), SHS_BAD_WEIGHTS);
     }
     weights[p * m - 1] = 1;
@@ -1119,8 +1126,12 @@ static void test_groups_of_one_and_of_equals(void **state) {
                 assert_ok(forms[f](&equal, &grouped, &codes));
                 for (i = 0; i < 5 * m; i++) {
                     shs_codes a = codes, b = plain;
-                    a.used += i, a.atoms += i * 8, a.coefs += i * 8, b.used += i / 5, b.atoms += i / 5 * 8,
-                        b.coefs += i / 5 * 8;
+                    a.used += i;
+                    a.atoms += i * 8;
+                    a.coefs += i * 8;
+                    b.used += i / 5;
+                    b.atoms += i / 5 * 8;
+                    b.coefs += i / 5 * 8;
                     assert_same_codes(&a, &b, 1, SAME);
                 }
             }

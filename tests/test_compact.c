@@ -222,7 +222,9 @@ static void test_limits(void **state) {
         for (k = 0; k < 6; k++) {
             static const double others[] = {0, 0, 0, (double)NAN, (double)INFINITY, -(double)INFINITY};
             z = copy_of(&x);
-            z.coefs[5] = (shs_real)(k < 2 ? (1 - 2 * k) * good[t] : k == 2 ? -bad[t] : others[k]);
+            if (k < 2) z.coefs[5] = (shs_real)((1 - 2 * k) * good[t]);
+            else if (k == 2) z.coefs[5] = (shs_real)-bad[t];
+            else z.coefs[5] = (shs_real)others[k];
             if (k < 2) {
                 assert_ok(shs_codes_round(NULL, 0, 5, NULL, 0, coef_types[t], &z));
                 assert_close(z.coefs[5], (1 - 2 * k) * good[t], 0.005 * good[t]);

@@ -1045,9 +1045,11 @@ static void check_rescale(shs_type type, double low, double high, int precise) {
     shs_pixel_map map = random_map(4, 3, 272);
     shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIL, 0);
     shs_sink sink = new_sink(type, SHS_INTERLEAVE_BIP, 23, 29, 3);
-    double *y = NEW(double, 3 * pixels_of(&p)), unit = is_integer_type(type) ? 0.5 : 0;
+    double *y = NEW(double, 3 * pixels_of(&p)), unit = is_integer_type(type) ? 0.5 : 0, error = 1e-12;
     size_t i;
     int k;
+    if (type == SHS_TYPE_F32) error = 1e-6;
+    if (!precise) error = BY_TYPE(2e-6, error);
     for (k = 0; k < 4; k++) ((shs_wide *)(uintptr_t)map.matrix)[3 * k + 1] = 0;
     cube.mask = mask;
     sink.rescale = 1;
@@ -1072,9 +1074,7 @@ static void check_rescale(shs_type type, double low, double high, int precise) {
                 assert_close(got, 99, 0);
                 continue;
             }
-            assert_close(got, expected,
-                         unit + (high - low) * (precise ? type == SHS_TYPE_F32 ? 1e-6 : 1e-12
-                                                        : BY_TYPE(2e-6, type == SHS_TYPE_F32 ? 1e-6 : 1e-12)));
+            assert_close(got, expected, unit + (high - low) * error);
             assert_true(got >= low && got <= high);
             got_least = fmin(got_least, got);
             got_most = fmax(got_most, got);
@@ -1963,9 +1963,14 @@ static void test_bad_maps_sinks_and_moments(void **state) {
     sink = good_sink;
     sink.interleave = SHS_INTERLEAVE_COUNT, assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_SINK),
     sink = good_sink;
-    sink.rescale = 1, sink.low = 2, sink.high = 1, assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_SINK),
+    sink.rescale = 1;
+    sink.low = 2;
+    sink.high = 1;
+    assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_SINK);
     sink = good_sink;
-    sink.rescale = 1, sink.low = NOT_A_NUMBER, sink.high = 1,
+    sink.rescale = 1;
+    sink.low = NOT_A_NUMBER;
+    sink.high = 1;
     assert_status(shs_cube_map(NULL, &cube, &map, 0, &sink), SHS_BAD_SINK);
     ctx.alloc_fn = faulty_alloc;
     assert_status(shs_cube_map(&ctx, &cube, &map, 0, &good_sink), SHS_BAD_CONTEXT);

@@ -85,7 +85,9 @@ static double entry(kind what, int i, int j, shs_random *r) {
     case CONSTANT: return 0.1;
     case GRADED_DOWN: return x * pow(10, -(i > j ? i : j) / 8.0);
     case HILBERT: return 1.0 / (i + j + 1);
-    case ARROW: return i == j ? i : j == 0 || i == 0 ? 1 : 0;
+    case ARROW:
+        if (i == j) return i;
+        return j == 0 || i == 0;
     default: return x;
     }
 }
@@ -133,10 +135,13 @@ static double *new_symmetric(kind what, int n) {
 /* What TINY and HUGE_VALUES are multiplied by on the way into the library, and divided by on the way out. */
 static double scale_of(kind what) {
 #ifdef SPARSEHS_NO_DOUBLE
-    return what == TINY ? 1e-30 : what == HUGE_VALUES ? 1e30 : 1;
+    const double small = 1e-30, large = 1e30;
 #else
-    return what == TINY ? 1e-150 : what == HUGE_VALUES ? 1e150 : 1;
+    const double small = 1e-150, large = 1e150;
 #endif
+    if (what == TINY) return small;
+    if (what == HUGE_VALUES) return large;
+    return 1;
 }
 
 /* ---- one problem ------------------------------------------------------------------------------------------------- */
@@ -594,7 +599,11 @@ static void test_twisted(void **state) {
         memset(w.d, 0, (size_t)w.ld * sizeof *w.d);
         memset(w.e, 0, (size_t)w.ld * sizeof *w.e);
         for (i = 0; i < N; i++) w.d[i] = trial ? shs_random_normal(&r) : (shs_wide)abs(i - N / 2);
-        for (i = 0; i + 1 < N; i++) w.e[i] = trial % 4 == 3 && i % 5 == 0 ? 0 : trial ? shs_random_normal(&r) : 1;
+        for (i = 0; i + 1 < N; i++) {
+            if (trial % 4 == 3 && i % 5 == 0) w.e[i] = 0;
+            else if (trial) w.e[i] = shs_random_normal(&r);
+            else w.e[i] = 1;
+        }
         for (i = 0; i < N * N; i += N + 1) T[i] = w.d[i / N];
         for (i = 1; i < N * N; i += N + 1) T[i] = w.e[i / N];
         assert_ok(shs_eigh(NULL, N, T, N, N, values, V, N));

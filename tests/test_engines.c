@@ -588,7 +588,10 @@ static shs_status call_ica(const shs_context *ctx, const scene *s, results *r, s
     shs_ica ica = SHS_ZERO;
     shs_sink sink = sink_in(r);
     shs_status status;
-    o.components = 3, o.contrast = contrast, o.route = route, o.approach = SHS_APPROACH_SYMMETRIC,
+    o.components = 3;
+    o.contrast = contrast;
+    o.route = route;
+    o.approach = SHS_APPROACH_SYMMETRIC;
     o.order = SHS_ORDER_EXTRACTION;
     o.precise = SHS_PRECISION_ALWAYS;
     status = shs_ica_run(ctx, &s->cube, &o, &sink, &ica);
@@ -1180,7 +1183,9 @@ static void test_nowhere_to_go(void **state) {
     for (approach = SHS_APPROACH_DEFLATION; approach <= SHS_APPROACH_SYMMETRIC; approach++) {
         shs_ica_options o = SHS_ZERO;
         shs_ica ica;
-        o.components = 3, o.contrast = SHS_CONTRAST_TANH, o.approach = (shs_ica_approach)approach,
+        o.components = 3;
+        o.contrast = SHS_CONTRAST_TANH;
+        o.approach = (shs_ica_approach)approach;
         o.order = SHS_ORDER_EXTRACTION;
         assert_ok(shs_ica_fit(&x->ctx, &x->s.cube, &o, &ica));
         assert_false(ica.converged);

@@ -272,7 +272,9 @@ typedef struct one_batch {
 } one_batch;
 static int deliver_once(void *user, int p, size_t most, shs_real *Y, size_t *count) {
     one_batch *b = (one_batch *)user;
-    *count = b->over ? 0 : M < most ? M : most;
+    if (b->over) *count = 0;
+    else if (M < most) *count = M;
+    else *count = most;
     memcpy(Y, b->Y, *count * (size_t)p * sizeof *Y);
     b->over = 1;
     return 0;
@@ -878,7 +880,9 @@ static void backwards(void *user, size_t chunks, int threads, shs_chunk_fn body,
 
 static void world_create(world *w, scene *s, int loop, int fault, int k) {
     memset(w, 0, sizeof *w);
-    w->ctx.threads = loop == ALONE ? 1 : loop == OF_OPENMP ? 2 : 3;
+    if (loop == ALONE) w->ctx.threads = 1;
+    else if (loop == OF_OPENMP) w->ctx.threads = 2;
+    else w->ctx.threads = 3;
     if (loop == OF_THE_CALLER) w->ctx.parallel_fn = backwards;
     faulty_attach(&w->memory, fault == ALLOCATION ? k : -1, &w->ctx);
     w->progress.cancel_at = fault == STEP ? k : -1;
@@ -1069,7 +1073,9 @@ static int lying_read(void *user, int first_line, int lines, void *block) {
         unsigned char rest[LINES * SAMPLES * BANDS * sizeof(float)];
         size_t line = SAMPLES * BANDS * sizeof(float), good;
         int left = LINES / 2 - first_line;
-        good = (size_t)(left < 0 ? 0 : left < lines ? left : lines) * line;
+        if (left < 0) left = 0;
+        if (left > lines) left = lines;
+        good = (size_t)left * line;
         memcpy(rest, (unsigned char *)block + good, (size_t)lines * line - good);
         if (stream_read(l->inner, first_line, lines, block)) return 1;
         memcpy((unsigned char *)block + good, rest, (size_t)lines * line - good);

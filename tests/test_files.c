@@ -278,7 +278,9 @@ static void test_numbers_of_other_types(void **state) {
             if (cases[i].kind != 'f' || k == 3) assert_true(x[k] == (shs_real)cases[i].x[k]);
         }
         rewind_file(f, 0);
-        status = fits ? SHS_OK : cases[i].kind == 'f' ? SHS_UNSUPPORTED_NPY : SHS_DAMAGED_NPY;
+        if (fits) status = SHS_OK;
+        else if (cases[i].kind == 'f') status = SHS_UNSUPPORTED_NPY;
+        else status = SHS_DAMAGED_NPY;
         assert_status(shs_npy_read_values(&npy, SHS_TYPE_I32, whole, 1, read_bytes, f), status);
         for (k = 0; fits && k < (size_t)cases[i].count; k++) assert_int_equal(whole[k], (int)cases[i].x[k]);
     }

@@ -448,7 +448,11 @@ static void check_naive(shs_contrast contrast, shs_ica_approach approach, shs_ic
     shs_ica ica;
     double *z, *W = NEW(double, 16), difference;
     int k;
-    o.iterations = iterations, o.tolerance = -1, o.plain_steps = 1, o.restarts = -1, o.order = SHS_ORDER_EXTRACTION,
+    o.iterations = iterations;
+    o.tolerance = -1;
+    o.plain_steps = 1;
+    o.restarts = -1;
+    o.order = SHS_ORDER_EXTRACTION;
     o.precise = precision_of(precise);
     ica = fit(NULL, &cube, &o);
     check_ica(&ica);
@@ -837,7 +841,10 @@ static void test_odd_starts(void **state) {
             shs_ica_options o = options_of(4, SHS_CONTRAST_POW3, (shs_ica_approach)approach, SHS_ROUTE_AUTO);
             shs_ica ica;
             shs_status status;
-            o.start = which == 0 ? zeros : which == 1 ? same : which == 2 ? odd : pattern;
+            if (which == 0) o.start = zeros;
+            else if (which == 1) o.start = same;
+            else if (which == 2) o.start = odd;
+            else o.start = pattern;
             status = shs_ica_fit(NULL, &cube, &o, &ica);
             if (which == 2 && status == SHS_OK) fail_msg("approach %d: a start of NaN was taken", approach);
             if (which == 3) assert_ok(status);

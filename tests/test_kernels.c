@@ -331,7 +331,10 @@ static void test_sums_of_contrasts(void **state) {
                            : c == 1 ? tanh(v)
                            : c == 2 ? v * e
                                     : v * v;
-                slope += c == 0 ? 3 * v * v : c == 1 ? 1 - g * g : c == 2 ? (1 - v * v) * e : 2 * v;
+                if (c == 0) slope += 3 * v * v;
+                else if (c == 1) slope += 1 - g * g;
+                else if (c == 2) slope += (1 - v * v) * e;
+                else slope += 2 * v;
                 assert_close(y[i], g, BY_TYPE(5e-7, 1e-15) * (1 + fabs(g)));
             }
             assert_close(sum, slope, BY_TYPE(2e-6, 1e-14) * n);
@@ -402,7 +405,9 @@ static void test_present_values(void **state) {
         memcpy(of, z, MOST * sizeof *of);
         k->patch_where(n, m, (shs_real)1.5, x, (shs_real)-0.75, y, of);
         for (i = 0; i < MOST; i++) {
-            const double expected = i >= n ? (double)z[i] : m[i] ? (double)z[i] + 1.5 * (double)x[i] - 0.75 * (double)y[i] : 0;
+            double expected = (double)z[i];
+            if (i < n && m[i]) expected += 1.5 * (double)x[i] - 0.75 * (double)y[i];
+            if (i < n && !m[i]) expected = 0;
             assert_close(of[i], expected, i < n && m[i] ? 16 * (double)SHS__EPS : 0);
         }
         for (i = 0; i < n; i++)

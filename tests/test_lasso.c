@@ -312,7 +312,7 @@ static void test_orthonormal(void **state) {
         for (i = 0; i < 9; i++)
             for (j = k = 0; j < P; j++) {
                 const double c = inner(P, q.D + j * P, q.Y + i * P), soft = fabs(c) > 0.4 ? (fabs(c) - 0.4) / 1.25 : 0;
-                const double x = c < 0 ? (o.nonnegative ? 0 : -soft) : soft;
+                const double x = o.nonnegative && c < 0 ? 0 : copysign(soft, c);
                 const int has = k < codes.used[i] && codes.atoms[i * P + k] == j;
                 assert_close(has ? (double)codes.coefs[i * P + k] : 0, x, BY_TYPE(2e-6, 1e-13));
                 k += has;

@@ -74,9 +74,10 @@ static void assert_all_close(size_t count, const shs_real *a, const shs_real *b,
 
 /* RMSE of coding Y over D, computed anew. */
 static double rmse_of(int p, int n, const shs_real *D, size_t m, const shs_real *Y, const shs_omp_options *coding) {
-    int most = coding->sparsity ? coding->sparsity : p < n ? p : n;
+    int most = p < n ? p : n;
     shs_codes codes;
     shs_omp_report report;
+    if (coding->sparsity) most = coding->sparsity;
     assert_ok(shs_codes_create(NULL, m, most, &codes));
     assert_ok(shs_omp_ex(&serial, p, n, D, p, m, Y, p, coding, &codes, NULL, &report));
     shs_codes_free(NULL, &codes);
@@ -1180,8 +1181,12 @@ static void test_schedules(void **state) {
     o.parallel_atoms_schedule = o.rounds_schedule = NULL;
     o.parallel_atoms_steps = o.rounds_steps = 0;
     for (k = 0; k < 6; k++) {
-        o.parallel_atoms = k < 1 ? 8 : k < 4 ? 3 : N;
-        o.rounds = k < 2 ? 2 : k < 3 ? 1 : 3;
+        if (k < 1) o.parallel_atoms = 8;
+        else if (k < 4) o.parallel_atoms = 3;
+        else o.parallel_atoms = N;
+        if (k < 2) o.rounds = 2;
+        else if (k < 3) o.rounds = 1;
+        else o.rounds = 3;
         go_on(b, Y, o, k, 1);
     }
     assert_memory_equal(a, b, P * N * sizeof *a);
@@ -1275,11 +1280,13 @@ static void test_defaults_are_what_zero_becomes(void **state) {
                 shs_real *Y = new_normal((size_t)p * (size_t)m, (uint64_t)(p + n + m)), *a = new_dictionary(p, n, 3);
                 shs_real *b = copy_of((size_t)p * (size_t)n, a);
                 double fair = (double)m * o.coding.sparsity / n;
-                assert_int_equal(o.prune_uses, fair >= 16 ? 4 : fair >= 4 ? (int)(fair / 4) : -1);
+                if (fair < 4) assert_int_equal(o.prune_uses, -1);
+                else assert_int_equal(o.prune_uses, fair >= 16 ? 4 : (int)(fair / 4));
                 assert_int_equal(o.coding.sparsity, p >= 20 ? p / 10 : 1);
                 assert_int_equal(o.coding.signals_per_group, 128);
                 assert_int_equal(o.patch_channels, 1);
-                assert_int_equal(o.patch_width, p == 4 ? 2 : p == 36 ? 6 : 0);
+                if (p == 4) assert_int_equal(o.patch_width, 2);
+                else assert_int_equal(o.patch_width, p == 36 ? 6 : 0);
                 assert_int_equal(o.patch_height, o.patch_width);
                 zero.seed = o.seed = 9;
                 assert_ok(shs_ksvd_ex(&serial, p, n, (size_t)m, Y, p, &zero, a, p, NULL, NULL));
@@ -2465,11 +2472,11 @@ static void check_failing_rank(int ranks, int bad, int allocations, int cancel_a
     ranks_run(ranks, jobs);
     *succeeded = jobs[bad].status == SHS_OK;
     for (r = 0; r < ranks; r++) {
-        shs_status expected = *succeeded       ? SHS_OK
-                              : cancel_at >= 0 ? SHS_CANCELLED
-                              : r != bad       ? SHS_PEER_FAILED
-                              : nan_signal     ? SHS_SIGNALS_NOT_FINITE
-                                               : SHS_NO_MEMORY;
+        shs_status expected = SHS_NO_MEMORY;
+        if (nan_signal) expected = SHS_SIGNALS_NOT_FINITE;
+        if (r != bad) expected = SHS_PEER_FAILED;
+        if (cancel_at >= 0) expected = SHS_CANCELLED;
+        if (*succeeded) expected = SHS_OK;
         assert_status(jobs[r].status, expected);
         if (expected == SHS_OK) continue;
         if (expected == SHS_CANCELLED) {

@@ -22,7 +22,8 @@ static int deliver(void *user, int p, size_t most, shs_real *Y, size_t *count) {
     in_order *s = (in_order *)user;
     s->asked++;
     if (s->fails_at && s->at >= s->fails_at) return 7;
-    *count = s->m > s->at ? s->m - s->at < most ? s->m - s->at : most : 0;
+    *count = s->m > s->at ? s->m - s->at : 0;
+    if (*count > most) *count = most;
     memcpy(Y, s->Y + s->at * (size_t)p, *count * (size_t)p * sizeof *Y);
     s->at += *count ? *count + s->skip : 0;
     return 0;

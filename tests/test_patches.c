@@ -130,7 +130,9 @@ static void test_random_positions(void **state) {
     set.seed = 9;
     for (round = 0; round < 3; round++) {
         size_t expected = round == 0 ? 40 : 23 * 13; /* all of them when there are fewer than asked for */
-        set.count = round == 0 ? 40 : round == 1 ? 23 * 13 : 100000;
+        if (round == 0) set.count = 40;
+        else if (round == 1) set.count = 23 * 13;
+        else set.count = 100000;
         memset(taken, 0, 23 * 13);
         assert_int_equal(shs_patches_count(&image, &set, NULL), expected);
         for (i = 0; i < expected; i++) {
@@ -1122,7 +1124,7 @@ static void test_noise_is_clipped(void **state) {
         shs_noise noise;
         for (i = 0; i < SIDE * SIDE; i++) {
             const double whole = floor((double)a[i] + 0.5);
-            a[i] = (float)(whole < 0 ? 0 : whole > 255 ? 255 : whole);
+            a[i] = (float)fmin(fmax(whole, 0), 255);
         }
         noise = right_or_flagged(a, SIDE, SIDE, 20);
         assert_int_equal(noise.guess, means[k] == 128 ? 0 : SHS_NOISE_CLIPPED);

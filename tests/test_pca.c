@@ -611,7 +611,8 @@ static void check_deficient(int lines, int samples, int bands, int dimensions, d
     shs_cube cube;
     shs_pca pca;
     size_t i;
-    int k, few = 2 * lines * samples <= bands, components = few ? (dimensions ? dimensions : 1) : bands;
+    int k, few = 2 * lines * samples <= bands, components = bands;
+    if (few) components = dimensions ? dimensions : 1;
     for (i = 0; i < values_of(&p) && level != 0; i++) p.x[i] = level;
     cube = cube_f64(&p);
     naive_moments(&p, NULL, mean, C);

@@ -226,15 +226,18 @@ static void check_map(const scene *s, int bands, int outputs, shs_type type, shs
             double bound = (precise == SHS_PRECISION_NEVER ? BY_TYPE(4e-6, 1e-12) : 1e-12) * largest;
             if (type == SHS_TYPE_U8) {
                 got = ((uint8_t *)out)[at];
-                y = y < 0 ? 0 : y > 255 ? 255 : y;
+                if (y < 0) y = 0;
+                else if (y > 255) y = 255;
                 bound += 0.5;
             } else if (type == SHS_TYPE_I16) {
                 got = ((int16_t *)out)[at];
-                y = y < -32768 ? -32768 : y > 32767 ? 32767 : y;
+                if (y < -32768) y = -32768;
+                else if (y > 32767) y = 32767;
                 bound += 0.5;
             } else if (type == SHS_TYPE_U16) {
                 got = ((uint16_t *)out)[at];
-                y = y < 0 ? 0 : y > 65535 ? 65535 : y;
+                if (y < 0) y = 0;
+                else if (y > 65535) y = 65535;
                 bound += 0.5;
             } else if (type == SHS_TYPE_I32) {
                 got = ((int32_t *)out)[at];

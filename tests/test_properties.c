@@ -204,7 +204,9 @@ static int size(trial *t) { return one_in(t, 6) ? pick(t, 97, 300) : one_in(t, 2
 
 /* The depth of a product, sometimes large enough for threads to share slabs of the depth. */
 static int depth(trial *t, int m, int n) {
-    return m * n < 4000 && one_in(t, 3) ? 2 * SLAB_DEPTH + pick(t, -100, 100) : one_in(t, 8) ? pick(t, 500, 1500) : size(t);
+    if (m * n < 4000 && one_in(t, 3)) return 2 * SLAB_DEPTH + pick(t, -100, 100);
+    if (one_in(t, 8)) return pick(t, 500, 1500);
+    return size(t);
 }
 
 static void multiply(trial *t) {
@@ -478,7 +480,7 @@ static void take_patches(trial *t) {
     keep(t, 0, &count, sizeof count);
     ldy = at_least(t, p);
     Y = OUTPUT(t, shs_real, (size_t)ldy * count);
-    means = wanted(t) ? OUTPUT(t, shs_real, (size_t)channels * count) : NULL,
+    means = wanted(t) ? OUTPUT(t, shs_real, (size_t)channels * count) : NULL;
     norms = wanted(t) ? OUTPUT(t, shs_real, count) : NULL;
     half = wanted(t) ? (size_t)shs_random_below(&t->wish, count) : 0; /* in two pieces */
     STEP(t, shs_patches_get(t->ctx, &image, &set, 0, half, Y, ldy, means, norms));
@@ -487,7 +489,8 @@ static void take_patches(trial *t) {
     keep_columns(t, 1, p, count, sizeof *Y, Y, ldy);
     keep(t, 2, means, (size_t)channels * count * sizeof *means);
     keep(t, 3, norms, count * sizeof *norms);
-    sum = NEW(shs_real, pixels * (size_t)channels), weight = NEW(shs_real, pixels),
+    sum = NEW(shs_real, pixels * (size_t)channels);
+    weight = NEW(shs_real, pixels);
     out = OUTPUT(t, shs_real, pixels * (size_t)channels);
     STEP(t, shs_patches_put(t->ctx, &image, &set, 0, count, Y, ldy, NULL, NULL, sum, weight));
     STEP(t, shs_patches_average(t->ctx, &image, (shs_real)0.5, sum, weight, t->run % 2 ? sum : out));
@@ -635,7 +638,8 @@ static void find_sources(trial *t) {
     o.components = components;
     o.contrast = (shs_contrast)pick(t, 0, 2);
     o.approach = (shs_ica_approach)pick(t, 0, 1);
-    o.route = o.contrast == SHS_CONTRAST_POW3 ? (shs_ica_route)pick(t, 1, 2) : SHS_ROUTE_AUTO, o.iterations = 15,
+    o.route = o.contrast == SHS_CONTRAST_POW3 ? (shs_ica_route)pick(t, 1, 2) : SHS_ROUTE_AUTO;
+    o.iterations = 15;
     o.restarts = pick(t, -1, 1);
     o.random_start = one_in(t, 2);
     o.seed = shs_random_bits(&t->problem);

@@ -526,8 +526,8 @@ static void find_and_unmix(const shs_context *ctx, int rank, void *arg) {
     shs_cube part;
     shs_sink sink = SHS_ZERO;
     if (w->ranks == 3) {
-        first = rank == 0 ? 0 : rank == 1 ? 1 : 1;
-        end = rank == 1 ? 1 : rank == 0 ? 1 : w->cube->lines;
+        first = rank > 0;
+        end = rank < 2 ? 1 : w->cube->lines;
     }
     part = slice_of(w->cube, first, end - first);
     if (end == first) part.pixels = NULL;

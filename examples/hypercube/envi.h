@@ -879,7 +879,9 @@ static void begin_ahead(cube_file *f, int first, int lines) {
     a->lines = smaller(lines, f->lines - first);
     a->running = !pthread_create(&a->thread, NULL, read_ahead, f);
 #else
-    (void)f, (void)first, (void)lines;
+    (void)f;
+    (void)first;
+    (void)lines;
 #endif
 }
 
@@ -1007,7 +1009,9 @@ static char *find_by_size(const char *header_name, const char *stem, uint64_t by
     if (list) closedir(list);
     free(folder);
 #else
-    (void)header_name, (void)stem, (void)bytes;
+    (void)header_name;
+    (void)stem;
+    (void)bytes;
 #endif
     return found;
 }

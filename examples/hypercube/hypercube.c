@@ -61,7 +61,8 @@ static void wait_asleep(int argc, char **argv) {
     if (i >= argc || getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || getenv("KMP_BLOCKTIME")) return;
     if (!setenv("OMP_WAIT_POLICY", "passive", 1)) execv("/proc/self/exe", argv); /* where that fails, they spin */
 #else
-    (void)argc, (void)argv;
+    (void)argc;
+    (void)argv;
 #endif
 }
 

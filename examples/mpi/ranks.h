@@ -80,7 +80,11 @@ static inline void rank_free(void *user, void *block) {
     free(block);
 }
 static inline int rank_progress(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
-    (void)user, (void)phase, (void)step, (void)steps, (void)error;
+    (void)user;
+    (void)phase;
+    (void)step;
+    (void)steps;
+    (void)error;
     return rank_fault("cancel");
 }
 #else

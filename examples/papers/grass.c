@@ -152,7 +152,8 @@ static double way_seconds(int way, product w) {
 static void open_ways(void) {}
 static void close_ways(void) {}
 static double way_seconds(int way, product w) {
-    (void)way, (void)w;
+    (void)way;
+    (void)w;
     return NOT_RUN;
 }
 #endif
@@ -417,7 +418,8 @@ static double transfers(work_fn work, analysis *a) {
     for (k = 0; k < count && k < 64; k++)
         if (!strcmp(stages[k].name, "upload") || !strcmp(stages[k].name, "download")) sum += (double)stages[k].seconds;
 #else
-    (void)work, (void)a;
+    (void)work;
+    (void)a;
 #endif
     return sum;
 }

@@ -60,7 +60,9 @@ static void training_free(training *t) {
 /* The library reports its progress once an iteration, after coding. */
 static int note_moment(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
     training *t = (training *)user;
-    (void)step, (void)steps, (void)error;
+    (void)step;
+    (void)steps;
+    (void)error;
     if (!strcmp(phase, "learning") && t->moments < t->iterations + 2) t->moment[t->moments++] = wall_clock();
     tell("learning");
     return 0;

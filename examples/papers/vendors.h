@@ -66,7 +66,8 @@ static inline int vendor_function(void *library, const char *name, void *to) {
 #ifdef VENDORS_DLOPEN
     if (library) found = dlsym(library, name);
 #else
-    (void)library, (void)name;
+    (void)library;
+    (void)name;
 #endif
     memcpy(to, &found, sizeof found);
     return found != NULL;

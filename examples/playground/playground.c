@@ -146,7 +146,8 @@ static void *help(void *number) {
 
 /* For shs_context. Who wakes up after the last chunk was taken is not waited for. */
 static void parallel_for(void *user, size_t chunks, int threads, shs_chunk_fn body, void *arg) {
-    (void)user, (void)threads; /* as many as there are workers */
+    (void)user; /* as many as there are workers */
+    (void)threads;
     pthread_mutex_lock(&pool.lock);
     pool.body = body;
     pool.arg = arg;

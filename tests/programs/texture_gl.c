@@ -140,9 +140,12 @@ int main(int argc, char **argv) {
             cpu += seconds() - began;
             pixels += REPEATS * (double)area;
             for (i = 0; i < 4 * area; i++) {
-                const int c = (int)(i % 4), mine = t.channels == 1 ? (c < 3 ? here[i / 4] : 255)
-                    : c < t.channels ? here[i / 4 * (size_t)t.channels + (size_t)c] : 255;
-                const size_t difference = (size_t)abs(mine - there[i]);
+                const int c = (int)(i % 4);
+                size_t difference;
+                int mine = 255; /* alpha, where there is none */
+                if (t.channels == 1 && c < 3) mine = here[i / 4];
+                if (t.channels > 1 && c < t.channels) mine = here[i / 4 * (size_t)t.channels + (size_t)c];
+                difference = (size_t)abs(mine - there[i]);
                 most = difference > most ? difference : most;
             }
             free(here);
