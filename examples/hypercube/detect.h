@@ -39,8 +39,7 @@ static void check_detection(job *j, shs_status status) {
 /* Fails if a background of each class or column is asked of a detector without a background, or together with an option that
    chooses other pixels for the background. Returns whether each column has its own. */
 static int check_background(const settings *s, shs_detector method) {
-    static const char *const backgrounds[] = {"image", "column"};
-    const int columns = s->detect.background && choose("--background", s->detect.background, backgrounds, 2) == 1;
+    const int columns = asks_columns(s);
     const int classes = s->pixels.classes && s->pixels.id < 0;
     if (!columns && !classes) return 0;
     if (columns && classes)

@@ -381,7 +381,7 @@ static long long header_whole(const header *h, const char *key, long long least,
     errno = 0;
     number = strtoll(value, &end, 10);
     if (end > value) end += zero_fraction(end);
-    if (end == value || *end) fail(EXIT_ERROR, "%s: %s: '%s' is not a whole number", h->name, key, value);
+    if (end == value || *end) fail(EXIT_ERROR, "%s: %s: '%.50s' is not a whole number", h->name, key, value);
     if (errno == ERANGE || number < least || number > most)
         fail(EXIT_ERROR, "%s: %s: %s is outside %lld..%lld", h->name, key, value, least, most);
     return number;
@@ -444,24 +444,26 @@ static const char *listed_number(const char *at, double *number) {
     return at + strspn(at, ",; ");
 }
 
-/* A list of exactly `count` numbers; NULL where there is none. The cube can be read without it. */
+/* A list of exactly `count` numbers; NULL where there is none. The cube can be read without it. Memory is taken for a list that is
+   there: `count` is what the header says, and the file may be far smaller. */
 static double *header_list(const header *h, const char *key, int count) {
     int differs, i;
-    const char *at = header_find(h, key, &differs), *next;
+    const char *at = header_find(h, key, &differs), *first = at, *next;
     double *list, number;
     if (!at) return NULL;
-    list = ALLOCATE(double, count);
     for (i = 0; *at; i++) {
         next = listed_number(at, &number);
         if (!next) break;
-        if (i < count) list[i] = number;
         at = next;
     }
-    if (!differs && !*at && i == count) return list;
+    if (!differs && !*at && i == count) {
+        list = ALLOCATE(double, count);
+        for (i = 0; i < count; i++) first = listed_number(first, list + i);
+        return list;
+    }
     if (differs) warn("%s: %s: it is there twice and differs; it is ignored", h->name, key);
     else if (*at) warn("%s: %s: number %d of the list is not one; the list is ignored", h->name, key, i + 1);
     else warn("%s: %s: %d values for %d bands; the list is ignored", h->name, key, i, count);
-    free(list);
     return NULL;
 }
 
@@ -479,7 +481,7 @@ static void header_pair(const header *h, const char *key, uint64_t *pair) {
     after = strtol(second, &end, 10);
     if (end > second) end += zero_fraction(end);
     if (end == second || *end || errno || before < 0 || after < 0 || before > INT_MAX || after > INT_MAX)
-        fail(EXIT_ERROR, "%s: %s: '%s' are not two numbers of bytes", h->name, key, value);
+        fail(EXIT_ERROR, "%s: %s: '%.50s' are not two numbers of bytes", h->name, key, value);
     pair[0] = (uint64_t)before;
     pair[1] = (uint64_t)after;
 }
@@ -1122,7 +1124,7 @@ static shs_interleave header_interleave(const header *h) {
     lower = lower_words(value);
     for (i = 0; i < 3 && strcmp(lower, interleaves[i]); i++) {}
     free(lower);
-    if (i == 3) fail(EXIT_ERROR, "%s: interleave: '%s' is none of bsq, bil, bip", h->name, value);
+    if (i == 3) fail(EXIT_ERROR, "%s: interleave: '%.50s' is none of bsq, bil, bip", h->name, value);
     return (shs_interleave)i;
 }
 
@@ -1170,7 +1172,7 @@ static void header_nodata(const header *h, cube_file *f, const char *option_text
     value = header_value(h, "data ignore value");
     if (!value || !*value) return;
     if (!nodata_number(value, &f->nodata))
-        fail(EXIT_ERROR, "%s: data ignore value: '%s' is not a number%s", h->name, value, advice);
+        fail(EXIT_ERROR, "%s: data ignore value: '%.50s' is not a number%s", h->name, value, advice);
     f->nodata = nodata_as_stored(f->type, f->nodata);
     f->has_nodata = isfinite(f->nodata) != 0; /* NaN and infinity are missing anyway */
 }

@@ -321,7 +321,7 @@ static job *job_open_for(const settings *s, enum mode mode, const char *name, co
     check_options(j);
     j->in = cube_open_with(name, s->pixels.data, or_empty(s->pixels.nodata));
     select_window(&j->in, s->pixels.window);
-    if (is_streamed(j)) fold_line(&j->in);
+    if (is_streamed(j) && !asks_columns(s)) fold_line(&j->in); /* a folded cube has one column */
     if (s->pixels.mask) j->mask_file = beside_open(s->pixels.mask, &j->in, 1, "a mask has");
     if (s->pixels.classes) j->class_file = beside_open(s->pixels.classes, &j->in, 1, "a mask has");
     if (out_name) name_files(j, out_name);

@@ -164,6 +164,12 @@ static int is_streamed(const job *j) {
     return j->s->pixels.block || bytes >= (uint64_t)1 << 30 || bytes > SIZE_MAX / 2;
 }
 
+/* Whether each column of the image has a background of its own. */
+static int asks_columns(const settings *s) {
+    static const char *const backgrounds[] = {"image", "column"};
+    return s->detect.background && choose("--background", s->detect.background, backgrounds, 2) == 1;
+}
+
 /* Lines in memory at a time; 0: as many as are good. --block counts lines of the file, and a folded file has one line. */
 static int lines_of_block(const job *j) {
     if (j->in.folded) return 0;

@@ -186,7 +186,7 @@ static void table_row(table *t, int line, char **cells, int count, char separato
     for (c = 0; c < count; c++) {
         if (!cell_number(cells[c], separator, to + c))
             fail(EXIT_ERROR,
-                 "%s: line %d: '%s' is no number (%s): a table has a row for each band and a column for each spectrum", t->name,
+                 "%s: line %d: '%.50s' is no number (%s): a table has a row for each band and a column for each spectrum", t->name,
                  line, cells[c], column_name(t, c));
         if (!strchr(cells[c], ',')) continue;
         if (is_thousands(cells[c])) t->thousands++;

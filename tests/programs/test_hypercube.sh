@@ -273,6 +273,8 @@ fails "no data file" 1 "lonely.hdr: its data file is missing" pca lonely.hdr bad
 fails "no such header" 1 "nowhere.hdr: cannot read it" pca nowhere.hdr bad.hdr
 head -c 11 bsq.img >short.img; header short 2 2 3 1 bsq 0
 fails "a truncated file" 1 "short.img: it is truncated" pca short.hdr bad.hdr
+header short 2 2 2147483647 1 bsq 0; printf 'wavelength = {1, 2, 3}\nbbl = {1, 1, 1}\n' >>short.hdr
+fails "more bands than memory holds" 1 "short.img: it is truncated, or samples, lines, bands.*8589934588 are needed" pca short.hdr bad.hdr
 { cat bsq.img; printf 'x'; } >long.img; header long 2 2 3 1 bsq 0
 check "a file that is too long: still read" run info long.hdr
 check "a file that is too long: says so" grep -q '1 bytes follow' err.txt
@@ -1362,6 +1364,15 @@ check "mf by column: of the image: another" bash -c '! cmp -s same.img ace.img'
 fails "by column: too few lines" 1 "scene.hdr: each column has a constant band, or not more valid pixels than the 87 bands: --ridge R" \
     detect scene.hdr bad.hdr --bbl --target 5,5 --background column --window 0,0,9,9
 check "by column: too few lines, and a ridge" good detect scene.hdr same.hdr --bbl --target 5,5 --background column --window 0,0,9,9 --ridge 0.1
+for block in "" "--block 1"; do
+    fails "by column: one line has one pixel a column $block" 1 "each column has a constant band, or not more valid pixels" \
+        detect scene.hdr bad.hdr --bbl --target 5,5 --background column --window 0,5,60,1 $block
+done
+run convert scene.hdr strip.hdr --window 0,5,60,1
+for block in "" "--block 1"; do
+    fails "by column: a cube of one line $block" 1 "each column has a constant band, or not more valid pixels" \
+        detect strip.hdr bad.hdr --bands 1-9 --target 5,0 --background column --ridge 0.1 $block
+done
 fails "by column, and class" 2 "--background: column: --class has a background" detect scene.hdr bad.hdr --target 5,5 --background column --class kinds.hdr
 fails "by column: no background" 2 "--background: osp has no background: mf, cem" detect scene.hdr bad.hdr --target 5,5 --background column --method osp
 fails "by class: no background" 2 "--class: sam has no background.*--id K" detect scene.hdr bad.hdr --target 5,5 --class kinds.hdr --method sam
@@ -1527,6 +1538,8 @@ fails "a pixel before the window" 2 "--target: 1,1 is not" detect scene.hdr bad.
 fails "a table that is not there" 1 "none_such.csv: cannot read it" detect scene.hdr bad.hdr --target none_such.csv
 fails "a table of too few rows" 1 "short.csv: rows: 50, but scene.hdr has 100 bands" detect scene.hdr bad.hdr --bbl --target short.csv
 fails "a table of other columns" 1 "ragged.csv: line 2: 1 columns" detect scene.hdr bad.hdr --target ragged.csv
+{ echo "wavelength,a"; printf '400,'; head -c 500 /dev/zero | tr '\0' w; echo; } >t.csv
+fails "a long word in a table" 1 "t.csv: line 2: 'w\{50\}' is no number" detect scene.hdr bad.hdr --target t.csv
 fails "a word in a table" 1 "word.csv: line 3: 'x7' is no number" detect scene.hdr bad.hdr --target word.csv
 fails "an empty table" 1 "empty.csv: it holds no spectrum" detect scene.hdr bad.hdr --target empty.csv
 fails "a table of wavelengths alone" 1 "bare.csv: it holds no spectrum" detect scene.hdr bad.hdr --target bare.csv
