@@ -896,6 +896,7 @@ SHS_API size_t shs_omp_one_direct_workspace(int p, int n, const shs_omp_options 
     SHS__ONE_BYTES((size_t)(p), (size_t)(n), SHS__ONE_LIMIT(s, (p) < (n) ? (p) : (n)), (selection) == SHS_SELECT_OLS,          \
                    nonnegative)
 #define SHS__ONE_LIMIT(s, most) ((s) > 0 && (s) < (most) ? (size_t)(s) : (size_t)(most))
+#define SHS__ONE_ROWS(n, s) ((s) > 1 ? (n) * ((s) - 1) : (n)) /* of b, but for the last */
 #define SHS__ONE_BUFFER(type, count) (((count) * sizeof(type) + (SHS__ALIGN - 1)) / SHS__ALIGN * SHS__ALIGN + SHS__GAP)
 /* The same buffers as in shs__omp_one_layout; p = 0 is the Gram form. */
 #define SHS__ONE_BYTES(p, n, s, ols, nonnegative)                                                                              \
@@ -904,9 +905,7 @@ SHS_API size_t shs_omp_one_direct_workspace(int p, int n, const shs_omp_options 
      SHS__ONE_BUFFER(shs_real, (s) * ((s) + 1) / 2) + SHS__ONE_BUFFER(shs_real, s) +                                           \
      ((nonnegative) ? 2 * SHS__ONE_BUFFER(shs_wide, (s) * ((s) + 1) / 2) + 3 * SHS__ONE_BUFFER(shs_wide, s) +                  \
                           2 * SHS__ONE_BUFFER(int, s)                                                                          \
-                    : SHS__ONE_BUFFER(shs_real, (p)         ? (p) * (s)                                                        \
-                                                : (s) > 1 ? (n) * ((s) - 1)                                                    \
-                                                          : (n))) +                                                            \
+                    : SHS__ONE_BUFFER(shs_real, (p) ? (p) * (s) : SHS__ONE_ROWS(n, s))) +                                      \
      ((ols) ? 2 * SHS__ONE_BUFFER(shs_real, ((n) + 15) / 16 * 16) : 0))
 
 /* When a naive pursuit ends, and how it chooses. */
@@ -3071,7 +3070,12 @@ SHS__OUTLINE shs_status shs__ctx_meet(const shs_context *ctx, shs_status mine, s
 
 /* The engine's answer; SHS_UNSUPPORTED where its table has no such entry; without an engine SHS_OK, and nothing is done
    (shs__ctx_cpu_takes_over tells). */
-#define SHS__ASK(engine, entry, arguments) (!(engine) ? SHS_OK : (engine)->entry ? (engine)->entry arguments : SHS_UNSUPPORTED)
+#define SHS__ASK(engine, entry, arguments)                                                                                     \
+    ((engine) && (engine)->entry ? (engine)->entry arguments : shs__ctx_unanswered(engine))
+SHS__PRIVATE shs_status shs__ctx_unanswered(const shs_engine *engine) {
+    if (engine) return SHS_UNSUPPORTED;
+    return SHS_OK;
+}
 
 /* Whether the CPU does a stage: there is no engine, or it cannot do the stage or lacks memory, and has a fallback. */
 SHS__PRIVATE int shs__ctx_cpu_takes_over(const shs_engine *engine, shs_status status) {
@@ -22346,11 +22350,13 @@ SHS__PRIVATE shs_status shs__md_read_head(const unsigned char *head, shs_model *
     if (!shs__file_head_ok(head) || sizes[0] == 0) return SHS_DAMAGED_MODEL;
     if (!shs__f64_of_bits(shs__get_bytes(head + 32, 8), &count) || !shs__f64_of_bits(shs__get_bytes(head + 40, 8), &total))
         return SHS_DAMAGED_MODEL;
-    if ((sizes[0] == 1 ? sizes[1] > SHS_MODEL_ICA : sizes[1] != SHS_MODEL_MNF && sizes[1] != SHS_MODEL_RX) ||
-        sizes[2] > INT_MAX || sizes[3] > INT_MAX || sizes[4] > INT_MAX || sizes[5] > 0x2ff ||
-        !shs__md_sizes_ok((int)sizes[2], (int)sizes[3], (int)sizes[4]) || (sizes[5] & 0xf8) ||
-        (sizes[1] == SHS_MODEL_ICA ? sizes[4] != sizes[3] : (sizes[5] & 6) != 0))
-        return SHS_DAMAGED_MODEL;
+    if (sizes[0] == 1 && sizes[1] > SHS_MODEL_ICA) return SHS_DAMAGED_MODEL;
+    if (sizes[0] != 1 && sizes[1] != SHS_MODEL_MNF && sizes[1] != SHS_MODEL_RX) return SHS_DAMAGED_MODEL;
+    if (sizes[2] > INT_MAX || sizes[3] > INT_MAX || sizes[4] > INT_MAX) return SHS_DAMAGED_MODEL;
+    if (!shs__md_sizes_ok((int)sizes[2], (int)sizes[3], (int)sizes[4])) return SHS_DAMAGED_MODEL;
+    if (sizes[5] > 0x2ff || (sizes[5] & 0xf8)) return SHS_DAMAGED_MODEL;
+    if (sizes[1] == SHS_MODEL_ICA && sizes[4] != sizes[3]) return SHS_DAMAGED_MODEL;
+    if (sizes[1] != SHS_MODEL_ICA && (sizes[5] & 6)) return SHS_DAMAGED_MODEL;
     m->kind = (shs_model_kind)sizes[1];
     *wavelengths = (int)(sizes[5] & 1);
     *noise = sizes[0] == 2 && sizes[1] == SHS_MODEL_MNF;

@@ -254,9 +254,9 @@ static shs_cube small_cube(const shs_cube *huge, void **values) {
     for (l = 0; l < LINES_PERIOD; l++)
         for (s = 0; s < SAMPLES; s++)
             for (b = 0; b < BANDS; b++) {
-                size_t at = huge->interleave == SHS_INTERLEAVE_BSQ   ? (b * LINES + l) * SAMPLES + s
-                            : huge->interleave == SHS_INTERLEAVE_BIL ? (l * BANDS + b) * SAMPLES + s
-                                                                     : (l * SAMPLES + s) * BANDS + b;
+                size_t at = (l * SAMPLES + s) * BANDS + b;
+                if (huge->interleave == SHS_INTERLEAVE_BSQ) at = (b * LINES + l) * SAMPLES + s;
+                if (huge->interleave == SHS_INTERLEAVE_BIL) at = (l * BANDS + b) * SAMPLES + s;
                 to[(l * SAMPLES + s) * BANDS + b] = from[at];
             }
     *values = to;

@@ -1075,10 +1075,22 @@ static void check_everything_with(int profile, int stored, int lost, int allocat
     if (s) store_end(s);
 }
 
-static void test_calls_fail(void **state) { (void)state, check_everything_with(0, 0, 0, 0); }
-static void test_calls_fail_profiling(void **state) { (void)state, check_everything_with(1, 1, 0, 0); }
-static void test_device_lost(void **state) { (void)state, check_everything_with(1, 0, 1, 0); }
-static void test_allocations_fail(void **state) { (void)state, check_everything_with(1, 1, 0, 1); }
+static void test_calls_fail(void **state) {
+    (void)state;
+    check_everything_with(0, 0, 0, 0);
+}
+static void test_calls_fail_profiling(void **state) {
+    (void)state;
+    check_everything_with(1, 1, 0, 0);
+}
+static void test_device_lost(void **state) {
+    (void)state;
+    check_everything_with(1, 0, 1, 0);
+}
+static void test_allocations_fail(void **state) {
+    (void)state;
+    check_everything_with(1, 1, 0, 1);
+}
 
 /* ---- the same, as the algorithms' callers see it ------------------------------------------------------------------ */
 

@@ -1114,7 +1114,8 @@ static void test_groups_of_one_and_of_equals(void **state) {
                 if (limited == 2 && forms[f] == form_gram) continue; /* too small for it */
                 o.selection = (shs_selection)selection;
                 o.sparsity = 8;
-                o.tolerance = (shs_real)(limited == 2 ? BY_TYPE(1e-3, 1e-7) : limited ? 3 : 0);
+                o.tolerance = limited ? 3 : 0;
+                if (limited == 2) o.tolerance = (shs_real)BY_TYPE(1e-3, 1e-7);
                 assert_ok(forms[f](&one, &o, &plain));
                 grouped = o;
                 grouped.groups = ones;

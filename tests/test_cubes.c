@@ -2014,10 +2014,22 @@ static void check_golden_means(int which) {
     cube_free(&cube);
 }
 
-static void test_golden_means_sandiego(void **state) { (void)state, check_golden_means(SANDIEGO); }
-static void test_golden_means_beach(void **state) { (void)state, check_golden_means(BEACH); }
-static void test_golden_means_jasper(void **state) { (void)state, check_golden_means(JASPER); }
-static void test_golden_means_airport(void **state) { (void)state, check_golden_means(AIRPORT); }
+static void test_golden_means_sandiego(void **state) {
+    (void)state;
+    check_golden_means(SANDIEGO);
+}
+static void test_golden_means_beach(void **state) {
+    (void)state;
+    check_golden_means(BEACH);
+}
+static void test_golden_means_jasper(void **state) {
+    (void)state;
+    check_golden_means(JASPER);
+}
+static void test_golden_means_airport(void **state) {
+    (void)state;
+    check_golden_means(AIRPORT);
+}
 
 int main(void) {
     static const struct CMUnitTest tests[] = {

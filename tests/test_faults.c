@@ -912,6 +912,13 @@ static void check_world(const world *w, const scene *s, size_t c, shs_status sta
     if (status == SHS_OK && calls[c].writes && s->written.next_line != LINES) fail_msg("%s: lines left out", calls[c].name);
 }
 
+/* Whether a fault of this kind can happen in the call at all; */
+static int could_fail(int c, int fault) {
+    if (fault == WRITE) return calls[c].writes > 0;
+    if (fault == ALLOCATION) return calls[c].family != BELOW;
+    return fault != REDUCTION && calls[c].reads > 0;
+}
+
 /* Returns non-zero if the k-th fault of this kind happened. The call must then have reported the fault and stopped. */
 static int fault_happened(const world *w, const scene *s, int fault, int k, int *more) {
     int happened[FAULTS];
@@ -957,10 +964,7 @@ static void check_faults(scene *s, int fault) {
                 check_world(&w, s, c, status);
                 if (!fault_happened(&w, s, fault, k, &more)) {
                     if (status != SHS_OK) fail_msg("%s: %s without a cause", calls[c].name, shs_status_name(status));
-                    if (k == 0 && (fault == WRITE        ? calls[c].writes
-                                   : fault == ALLOCATION ? calls[c].family != BELOW
-                                                         : fault != REDUCTION && calls[c].reads))
-                        fail_msg("%s has nothing that could fail", calls[c].name);
+                    if (k == 0 && could_fail(c, fault)) fail_msg("%s has nothing that could fail", calls[c].name);
                     break;
                 }
                 if (status != expected[fault] && !(status == SHS_OK && fault == STEP && w.finished))

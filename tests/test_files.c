@@ -82,11 +82,10 @@ static void test_every_bit_comes_back(void **state) {
                             double wide = sin((double)i + 1);
                             float narrow = (float)wide;
                             int32_t whole = (int32_t)(2e9 * wide);
-                            memcpy(A + i * size,
-                                   npy.kind == 'i' ? (void *)&whole
-                                   : size == 8     ? (void *)&wide
-                                                   : (void *)&narrow,
-                                   size);
+                            const void *value = &narrow;
+                            if (size == 8) value = &wide;
+                            if (npy.kind == 'i') value = &whole;
+                            memcpy(A + i * size, value, size);
 #ifdef SPARSEHS_NO_DOUBLE /* goes through float */
                             wide = (double)narrow;
                             if (size == 8) memcpy(A + i * size, &wide, size);

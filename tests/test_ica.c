@@ -190,8 +190,14 @@ static void check_golden_symmetric(int which, int m) {
     cube_free(&cube);
 }
 
-static void test_golden_symmetric_beach(void **state) { (void)state, check_golden_symmetric(BEACH, 8); }
-static void test_golden_symmetric_jasper(void **state) { (void)state, check_golden_symmetric(JASPER, 4); }
+static void test_golden_symmetric_beach(void **state) {
+    (void)state;
+    check_golden_symmetric(BEACH, 8);
+}
+static void test_golden_symmetric_jasper(void **state) {
+    (void)state;
+    check_golden_symmetric(JASPER, 4);
+}
 
 /* Deflation ends in one of many solutions, and a step must not change the solution. MDP's solution from the same file passes
    the same test. */
@@ -233,8 +239,14 @@ static void check_golden_deflation(int which, int m) {
     cube_free(&cube);
 }
 
-static void test_golden_deflation_beach(void **state) { (void)state, check_golden_deflation(BEACH, 8); }
-static void test_golden_deflation_jasper(void **state) { (void)state, check_golden_deflation(JASPER, 4); }
+static void test_golden_deflation_beach(void **state) {
+    (void)state;
+    check_golden_deflation(BEACH, 8);
+}
+static void test_golden_deflation_jasper(void **state) {
+    (void)state;
+    check_golden_deflation(JASPER, 4);
+}
 
 /* The fourth moments and the sweep over the pixels are one iteration. */
 static void check_routes(int which, int m) {
@@ -260,8 +272,14 @@ static void check_routes(int which, int m) {
     cube_free(&cube);
 }
 
-static void test_moments_and_sweep_beach(void **state) { (void)state, check_routes(BEACH, 8); }
-static void test_moments_and_sweep_jasper(void **state) { (void)state, check_routes(JASPER, 4); }
+static void test_moments_and_sweep_beach(void **state) {
+    (void)state;
+    check_routes(BEACH, 8);
+}
+static void test_moments_and_sweep_jasper(void **state) {
+    (void)state;
+    check_routes(JASPER, 4);
+}
 
 /* ---- what converged means ---------------------------------------------------------------------------------------- */
 

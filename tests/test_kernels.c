@@ -108,11 +108,11 @@ static void test_planes_pack_like_spectra(void **state) {
 
 #ifdef __FAST_MATH__
 static double value_at(shs_type type, const void *values, int i) {
-    return type == SHS_TYPE_U8    ? ((const uint8_t *)values)[i]
-           : type == SHS_TYPE_I16 ? ((const int16_t *)values)[i]
-           : type == SHS_TYPE_U16 ? ((const uint16_t *)values)[i]
-           : type == SHS_TYPE_F32 ? (double)((const float *)values)[i]
-                                  : (double)((const shs_real *)values)[i];
+    if (type == SHS_TYPE_U8) return ((const uint8_t *)values)[i];
+    if (type == SHS_TYPE_I16) return ((const int16_t *)values)[i];
+    if (type == SHS_TYPE_U16) return ((const uint16_t *)values)[i];
+    if (type == SHS_TYPE_F32) return (double)((const float *)values)[i];
+    return (double)((const shs_real *)values)[i];
 }
 #endif
 
@@ -326,11 +326,8 @@ static void test_sums_of_contrasts(void **state) {
             memcpy(y, x, sizeof y);
             sum = (double)k->apply(contrasts[c], n, y);
             for (i = 0; i < n; i++) {
-                double v = (double)x[i], e = exp(-v * v / 2),
-                       g = c == 0   ? v * v * v
-                           : c == 1 ? tanh(v)
-                           : c == 2 ? v * e
-                                    : v * v;
+                const double v = (double)x[i], e = exp(-v * v / 2);
+                const double values[] = {v * v * v, tanh(v), v * e, v * v}, g = values[c];
                 if (c == 0) slope += 3 * v * v;
                 else if (c == 1) slope += 1 - g * g;
                 else if (c == 2) slope += (1 - v * v) * e;

@@ -67,9 +67,9 @@ static worth worth_of(const problem *q, const shs_lasso_options *o, double lambd
         for (l = 0; l < q->p; l++) alpha += (double)q->D[(ptrdiff_t)j * q->p + l] * r[l];
         if (alpha > largest) largest = alpha;
         if (-alpha > largest && !o->nonnegative) largest = -alpha;
-        off = x[j] > 0   ? fabs(alpha - lambda)
-              : x[j] < 0 ? fabs(alpha + lambda)
-                         : (o->nonnegative ? alpha : fabs(alpha)) - lambda;
+        off = (o->nonnegative ? alpha : fabs(alpha)) - lambda;
+        if (x[j] > 0) off = fabs(alpha - lambda);
+        if (x[j] < 0) off = fabs(alpha + lambda);
         if (off > w.off) w.off = off;
         x1 += fabs(x[j]);
         x2 += x[j] * x[j];

@@ -129,11 +129,26 @@ static void check_golden_column(int column, int parallel_atoms, int threads) {
     free(D);
 }
 
-static void test_golden_aksvd(void **state) { (void)state, check_golden_column(0, 0, 1); }
-static void test_golden_paksvd_128(void **state) { (void)state, check_golden_column(1, 128, 2); }
-static void test_golden_paksvd_64(void **state) { (void)state, check_golden_column(2, 64, 2); }
-static void test_golden_paksvd_16(void **state) { (void)state, check_golden_column(3, 16, 1); }
-static void test_golden_paksvd_1(void **state) { (void)state, check_golden_column(4, 1, 1); }
+static void test_golden_aksvd(void **state) {
+    (void)state;
+    check_golden_column(0, 0, 1);
+}
+static void test_golden_paksvd_128(void **state) {
+    (void)state;
+    check_golden_column(1, 128, 2);
+}
+static void test_golden_paksvd_64(void **state) {
+    (void)state;
+    check_golden_column(2, 64, 2);
+}
+static void test_golden_paksvd_16(void **state) {
+    (void)state;
+    check_golden_column(3, 16, 1);
+}
+static void test_golden_paksvd_1(void **state) {
+    (void)state;
+    check_golden_column(4, 1, 1);
+}
 
 /* ---- golden rules ------------------------------------------------------------------------------------------------ */
 
@@ -1318,15 +1333,14 @@ static void test_outputs_change_nothing(void **state) {
         if (trial % 3 != 1) o.coding.tolerance = (shs_real)(0.3 * sqrt((double)p));
         if (o.coding.sparsity > most) o.coding.sparsity = most;
         for (how = 0; how < 5; how++) { /* no codes; as wide as they must be; wider; in a wide matrix; or narrow */
-            int stride = how == 1 && o.coding.sparsity ? o.coding.sparsity
-                         : how == 2                    ? 2 * p + 3
-                         : how == 4 && trial % 3 == 0  ? 2
-                                                       : most;
-            int ldd = how == 3 ? p + 5 : p, j;
+            int stride = most, ldd = how == 3 ? p + 5 : p, j;
             shs_ksvd_record history[4];
             size_t usage[4 * 64];
             shs_codes codes;
             shs_omp_options coding = o.coding;
+            if (how == 1 && o.coding.sparsity) stride = o.coding.sparsity;
+            if (how == 2) stride = 2 * p + 3;
+            if (how == 4 && trial % 3 == 0) stride = 2;
             assert_ok(shs_codes_create(NULL, m, stride, &codes));
             D[how] = new_normal((size_t)ldd * (size_t)n, 1);
             memset(reports + how, 0, sizeof *reports);

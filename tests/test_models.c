@@ -109,6 +109,12 @@ static void test_every_bit_comes_back(void **state) {
         }
 }
 
+static shs_status transform_by(const shs_model *m, int kind, const shs_cube *cube, const shs_sink *sink) {
+    if (kind == SHS_MODEL_ICA) return shs_ica_transform(NULL, &m->ica, cube, sink);
+    if (kind == SHS_MODEL_RX) return shs_rx_transform(NULL, &m->pca, cube, sink);
+    return shs_pca_transform(NULL, &m->pca, cube, sink);
+}
+
 /* What a loaded model makes of a cube is what the fitted one makes of it. */
 static void test_a_loaded_model_transforms(void **state) {
     int kind;
@@ -124,13 +130,9 @@ static void test_a_loaded_model_transforms(void **state) {
         assert_ok(shs_model_load(NULL, read_bytes, f, &got));
         sink.type = SHS_TYPE_F32;
         sink.pixels = a;
-        assert_ok(kind == SHS_MODEL_ICA  ? shs_ica_transform(NULL, &m.ica, &cube, &sink)
-                  : kind == SHS_MODEL_RX ? shs_rx_transform(NULL, &m.pca, &cube, &sink)
-                                         : shs_pca_transform(NULL, &m.pca, &cube, &sink));
+        assert_ok(transform_by(&m, kind, &cube, &sink));
         sink.pixels = b;
-        assert_ok(kind == SHS_MODEL_ICA  ? shs_ica_transform(NULL, &got.ica, &cube, &sink)
-                  : kind == SHS_MODEL_RX ? shs_rx_transform(NULL, &got.pca, &cube, &sink)
-                                         : shs_pca_transform(NULL, &got.pca, &cube, &sink));
+        assert_ok(transform_by(&got, kind, &cube, &sink));
         assert_memory_equal(a, b, count * KEPT * sizeof *a);
         shs_model_free(NULL, &got);
         free_fit(&m);

@@ -174,19 +174,32 @@ static void check_golden(int which) {
     cube_free(&cube);
 }
 
-static void test_golden_sandiego(void **state) { (void)state, check_golden(SANDIEGO); }
-static void test_golden_beach(void **state) { (void)state, check_golden(BEACH); }
-static void test_golden_jasper(void **state) { (void)state, check_golden(JASPER); }
-static void test_golden_airport(void **state) { (void)state, check_golden(AIRPORT); }
+static void test_golden_sandiego(void **state) {
+    (void)state;
+    check_golden(SANDIEGO);
+}
+static void test_golden_beach(void **state) {
+    (void)state;
+    check_golden(BEACH);
+}
+static void test_golden_jasper(void **state) {
+    (void)state;
+    check_golden(JASPER);
+}
+static void test_golden_airport(void **state) {
+    (void)state;
+    check_golden(AIRPORT);
+}
 
 /* Reflectances and raw counts as they come in other types. */
 static plain_cube foreign(const shs_cube *cube, shs_type type) {
     plain_cube p = plain_of(cube);
     size_t i;
-    for (i = 0; i < values_of(&p); i++)
-        p.x[i] = type == SHS_TYPE_F32   ? (double)(float)(p.x[i] * 1e-4)
-                 : type == SHS_TYPE_F64 ? p.x[i] * 0.1 + 1e4
-                                        : p.x[i] * 1000 + 7;
+    for (i = 0; i < values_of(&p); i++) {
+        if (type == SHS_TYPE_F32) p.x[i] = (double)(float)(p.x[i] * 1e-4);
+        else if (type == SHS_TYPE_F64) p.x[i] = p.x[i] * 0.1 + 1e4;
+        else p.x[i] = p.x[i] * 1000 + 7;
+    }
     return p;
 }
 
@@ -582,9 +595,9 @@ static void test_missing_pixels(void **state) {
         sink.rescale = call == 1;
         sink.low = 1;
         sink.high = 2;
-        assert_ok(call == 3   ? shs_rx(NULL, &cube, &o, &sink, &rank)
-                  : call == 2 ? shs_pca_denoise(NULL, &pca, 0, &cube, &sink)
-                              : shs_pca_transform(NULL, &pca, &cube, &sink));
+        if (call == 3) assert_ok(shs_rx(NULL, &cube, &o, &sink, &rank));
+        else if (call == 2) assert_ok(shs_pca_denoise(NULL, &pca, 0, &cube, &sink));
+        else assert_ok(shs_pca_transform(NULL, &pca, &cube, &sink));
         out = sink_values(&sink, 19, 29, outputs);
         for (i = 0; i < pixels_of(&p); i++)
             for (k = 0; k < (size_t)outputs; k++)

@@ -20,6 +20,13 @@ static double draw(shs_random *r, shs_type type, int wild) {
     return (double)(float)(u * 10 - 3);
 }
 
+/* Where value b of pixel k stands. */
+static size_t place_in(shs_interleave interleave, size_t pixels, size_t bands, size_t k, size_t b) {
+    if (interleave == SHS_INTERLEAVE_BSQ) return b * pixels + k;
+    if (interleave == SHS_INTERLEAVE_BIL) return (k / SAMPLES * bands + b) * SAMPLES + k % SAMPLES;
+    return k * bands + b;
+}
+
 /* Each value to its place; a third of the pixels masked, and some with a no-data value, if they are to be missing. */
 static void make_scene(scene *s, shs_type type, shs_interleave interleave, int bands, int wild, int missing) {
     size_t pixels = (size_t)SAMPLES * LINES, k, b;
@@ -39,12 +46,9 @@ static void make_scene(scene *s, shs_type type, shs_interleave interleave, int b
     s->cube.bands = bands;
     s->cube.pixels = to;
     for (k = 0; k < pixels; k++) {
-        size_t line = k / SAMPLES, sample = k % SAMPLES;
         s->mask[k] = !missing || k % 3 != 1;
         for (b = 0; b < (size_t)bands; b++) {
-            size_t at = interleave == SHS_INTERLEAVE_BSQ   ? b * pixels + k
-                        : interleave == SHS_INTERLEAVE_BIL ? (line * (size_t)bands + b) * SAMPLES + sample
-                                                           : k * (size_t)bands + b;
+            size_t at = place_in(interleave, pixels, (size_t)bands, k, b);
             double value = draw(&r, type, wild);
             s->values[k * (size_t)bands + b] = value;
             store_value((unsigned char *)to + at * shs_type_size(type), type, 0, value);
@@ -218,10 +222,7 @@ static void check_map(const scene *s, int bands, int outputs, shs_type type, shs
     if (rescale) largest = 250;
     for (o = 0; o < outputs; o++)
         for (k = 0; k < pixels; k++) {
-            size_t line = k / SAMPLES, sample = k % SAMPLES;
-            size_t at = interleave == SHS_INTERLEAVE_BSQ   ? (size_t)o * pixels + k
-                        : interleave == SHS_INTERLEAVE_BIL ? (line * (size_t)outputs + (size_t)o) * SAMPLES + sample
-                                                           : k * (size_t)outputs + (size_t)o;
+            size_t at = place_in(interleave, pixels, (size_t)outputs, k, (size_t)o);
             double y = s->mask[k] ? Y[(size_t)o * pixels + k] : 3, got;
             double bound = (precise == SHS_PRECISION_NEVER ? BY_TYPE(4e-6, 1e-12) : 1e-12) * largest;
             if (type == SHS_TYPE_U8) {

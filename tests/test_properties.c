@@ -200,7 +200,11 @@ static shs_real *matrix(trial *t, int rows, size_t columns, int *ld) {
 /* ---- the algorithms ---------------------------------------------------------------------------------------------- */
 
 /* Sizes around changes of algorithm: small sizes, odd sizes, and some larger than a block. */
-static int size(trial *t) { return one_in(t, 6) ? pick(t, 97, 300) : one_in(t, 2) ? pick(t, 17, 96) : pick(t, 1, 16); }
+static int size(trial *t) {
+    if (one_in(t, 6)) return pick(t, 97, 300);
+    if (one_in(t, 2)) return pick(t, 17, 96);
+    return pick(t, 1, 16);
+}
 
 /* The depth of a product, sometimes large enough for threads to share slabs of the depth. */
 static int depth(trial *t, int m, int n) {
@@ -410,7 +414,8 @@ static void learn(trial *t) {
     o.coding.gram_mode = SHS_GRAM_ALWAYS;
     o.parallel_atoms = pick(t, 0, 3) * pick(t, 0, 20);
     o.rounds = pick(t, 0, 2);
-    o.start = (shs_start)(one_in(t, 2) ? SHS_START_SIGNALS : one_in(t, 2) ? SHS_START_RANDOM : SHS_START_GIVEN);
+    if (one_in(t, 2)) o.start = SHS_START_SIGNALS;
+    else o.start = one_in(t, 2) ? SHS_START_RANDOM : SHS_START_GIVEN;
     o.replace = (shs_replace)pick(t, 0, 2);
     o.keep = (shs_keep)pick(t, 0, 1);
     if (one_in(t, 3)) o.prune_coherence = (shs_real)pick(t, 3, 9) / 10;

@@ -406,7 +406,10 @@ int main(int argc, char **argv) {
     fwrite(text, 1, s->at, stdout);
     if (s->with) fputs(with, stdout);
     else
-        for (i = 0; i < s->size; i++) putchar(i + 1 == s->size ? ';' : text[s->at + i] == '\n' ? '\n' : ' ');
+        for (i = 0; i < s->size; i++) {
+            if (i + 1 == s->size) putchar(';');
+            else putchar(text[s->at + i] == '\n' ? '\n' : ' ');
+        }
     fwrite(text + s->at + s->size, 1, length - s->at - s->size, stdout);
     fprintf(stderr, "%d %d \"%.*s\" -> \"%s\"\n", s->view, s->line, (int)s->size, text + s->at, s->with ? with : "");
     return 0;

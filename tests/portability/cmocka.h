@@ -119,6 +119,7 @@ static inline int check_all(const char *name, const struct CMUnitTest *tests, si
     print_message("[==========] %s: Running %d test(s).\n", name, (int)count);
     if (setup && setup(&state)) return (int)count;
     for (i = 0; i < count; i++) {
+        const char *told;
         int how;
         clock_t started = clock();
         print_message("[ RUN      ] %s\n", tests[i].name);
@@ -126,11 +127,10 @@ static inline int check_all(const char *name, const struct CMUnitTest *tests, si
         how = check_left_out(tests[i].name) ? CHECK_SKIPPED : check_one(tests + i, &own);
         failed += how == CHECK_FAILED;
         skipped += how == CHECK_SKIPPED;
-        print_message("[  %s ] %s (%.1f s)\n",
-                      how == CHECK_FAILED    ? "FAILED "
-                      : how == CHECK_SKIPPED ? "SKIPPED"
-                                             : "     OK",
-                      tests[i].name, (double)(clock() - started) / CLOCKS_PER_SEC);
+        told = "     OK";
+        if (how == CHECK_FAILED) told = "FAILED ";
+        if (how == CHECK_SKIPPED) told = "SKIPPED";
+        print_message("[  %s ] %s (%.1f s)\n", told, tests[i].name, (double)(clock() - started) / CLOCKS_PER_SEC);
     }
     if (teardown) teardown(&state);
     print_message("[  PASSED  ] %d test(s).\n", (int)count - failed - skipped);
