@@ -8116,7 +8116,7 @@ SHS__PRIVATE void shs__small_step(shs__nonnegative *s, shs_wide step) {
     s->count = kept;
 }
 
-/* Takes number `at` out of the set, since this unknown depends on those before it. */
+/* Takes the unknown at place `at` out of the set, because it depends on the unknowns before it. */
 SHS__PRIVATE void shs__small_drop(shs__nonnegative *s, int at) {
     s->state[s->set[at]] = -1;
     s->x[s->set[at]] = 0;

@@ -164,7 +164,8 @@ static inline int tiff_orientation(const unsigned char *tiff, size_t size) {
     count = tiff_number(tiff + at, 2, little);
     at += 2;
     for (i = 0; i < count && size - at >= 12; i++) {
-        const unsigned tag = tiff_number(tiff + at, 2, little), type = tiff_number(tiff + at + 2, 2, little);
+        const unsigned tag = tiff_number(tiff + at, 2, little);
+        const unsigned type = tiff_number(tiff + at + 2, 2, little);
         const unsigned value = tiff_number(tiff + at + 8, 2, little);
         at += 12;
         if (tag != 0x112 || type != 3) continue;

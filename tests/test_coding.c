@@ -2211,6 +2211,18 @@ typedef struct call {
     shs_codes *codes;
 } call;
 
+static call call_of(const problem *q, outputs *out) {
+    call c;
+    memset(&c, 0, sizeof c);
+    c.p = c.ldd = c.ldy = q->p;
+    c.n = q->n;
+    c.m = q->m;
+    c.D = q->D;
+    c.Y = q->Y;
+    c.codes = &out->codes;
+    return c;
+}
+
 static void assert_fails(call c, outputs *out, shs_status expected) {
     shs_status status = shs_omp_ex(c.ctx, c.p, c.n, c.D, c.ldd, c.m, c.Y, c.ldy, &c.o, c.codes, out->errors2, &out->report);
     assert_status(status, expected);
@@ -2228,15 +2240,8 @@ static void test_bad_arguments(void **state) {
     problem q = random_problem(10, 20, 15, 500);
     outputs out = new_outputs(15, 10);
     shs_codes broken = out.codes;
-    call good;
+    call good = call_of(&q, &out);
     (void)state;
-    memset(&good, 0, sizeof good);
-    good.p = good.ldd = good.ldy = 10;
-    good.n = 20;
-    good.m = 15;
-    good.D = q.D;
-    good.Y = q.Y;
-    good.codes = &out.codes;
     good.o.sparsity = 3;
     FAILS(c.p = 0, SHS_BAD_P);
     FAILS(c.p = -4, SHS_BAD_P);
@@ -2270,16 +2275,9 @@ static void test_bad_limits_each(void **state) {
     outputs out = new_outputs(15, 10);
     int sparsity[15];
     shs_real tolerance[15];
-    call good;
+    call good = call_of(&q, &out);
     size_t i;
     (void)state;
-    memset(&good, 0, sizeof good);
-    good.p = good.ldd = good.ldy = 10;
-    good.n = 20;
-    good.m = 15;
-    good.D = q.D;
-    good.Y = q.Y;
-    good.codes = &out.codes;
     for (i = 0; i < 15; i++) {
         sparsity[i] = 2;
         tolerance[i] = 1;
@@ -2320,16 +2318,9 @@ static void test_bad_groups(void **state) {
     problem q = random_problem(10, 20, 15, 511);
     outputs out = new_outputs(15, 10);
     shs_ksvd_options learning = SHS_ZERO;
-    call good;
+    call good = call_of(&q, &out);
     int k;
     (void)state;
-    memset(&good, 0, sizeof good);
-    good.p = good.ldd = good.ldy = 10;
-    good.n = 20;
-    good.m = 15;
-    good.D = q.D;
-    good.Y = q.Y;
-    good.codes = &out.codes;
     for (k = 0; k < 5; k++) {
         shs_omp_options o = SHS_ZERO;
         FAILS((c.o.groups = starts[k], c.o.group_count = 4), SHS_BAD_GROUPS);
@@ -2365,15 +2356,8 @@ static void test_bad_context(void **state) {
     outputs out = new_outputs(15, 10);
     shs_context ctx = SHS_ZERO;
     shs_arena arena;
-    call good;
+    call good = call_of(&q, &out);
     (void)state;
-    memset(&good, 0, sizeof good);
-    good.p = good.ldd = good.ldy = 10;
-    good.n = 20;
-    good.m = 15;
-    good.D = q.D;
-    good.Y = q.Y;
-    good.codes = &out.codes;
     good.ctx = &ctx;
     ctx.threads = -1;
     FAILS((void)c, SHS_BAD_CONTEXT);
@@ -2391,16 +2375,9 @@ static void test_not_finite(void **state) {
     const double bad[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
     problem q = random_problem(10, 20, 300, 530);
     outputs out = new_outputs(300, 10);
-    call good;
+    call good = call_of(&q, &out);
     size_t k, j;
     (void)state;
-    memset(&good, 0, sizeof good);
-    good.p = good.ldd = good.ldy = 10;
-    good.n = 20;
-    good.m = 300;
-    good.D = q.D;
-    good.Y = q.Y;
-    good.codes = &out.codes;
     good.o.sparsity = 3;
     for (k = 0; k < 3; k++)
         for (j = 0; j < 3; j++) {

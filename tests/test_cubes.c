@@ -1822,6 +1822,13 @@ static void test_no_lines(void **state) {
     map_free(&map);
 }
 
+#define REFUSED(member, value)                                                                                                 \
+    do {                                                                                                                       \
+        c = good;                                                                                                              \
+        c.member = value;                                                                                                      \
+        check_cube_status(&c, 3, SHS_BAD_CUBE);                                                                                \
+    } while (0)
+
 static void test_bad_cubes(void **state) {
     static const int out_of_range[] = {0, 3}, negative[] = {-1, 0};
     plain_cube p = random_values(SHS_TYPE_I16, 4, 5, 3, 390);
@@ -1830,36 +1837,16 @@ static void test_bad_cubes(void **state) {
     (void)state;
     assert_int_equal(shs_cube_bands(&good), 3);
     check_cube_status(NULL, 3, SHS_BAD_CUBE);
-    c = good;
-    c.pixels = NULL;
-    check_cube_status(&c, 3, SHS_BAD_CUBE);
-    c = good;
-    c.lines = -4;
-    check_cube_status(&c, 3, SHS_BAD_CUBE);
-    c = good;
-    c.samples = 0;
-    check_cube_status(&c, 3, SHS_BAD_CUBE);
-    c = good;
-    c.samples = INT_MIN;
-    check_cube_status(&c, 3, SHS_BAD_CUBE);
-    c = good;
-    c.bands = 0;
-    check_cube_status(&c, 3, SHS_BAD_CUBE);
-    c = good;
-    c.bands = -3;
-    check_cube_status(&c, 3, SHS_BAD_CUBE);
-    c = good;
-    c.type = SHS_TYPE_COUNT;
-    check_cube_status(&c, 3, SHS_BAD_CUBE);
-    c = good;
-    c.type = (shs_type)-1;
-    check_cube_status(&c, 3, SHS_BAD_CUBE);
-    c = good;
-    c.interleave = SHS_INTERLEAVE_COUNT;
-    check_cube_status(&c, 3, SHS_BAD_CUBE);
-    c = good;
-    c.interleave = (shs_interleave)-1;
-    check_cube_status(&c, 3, SHS_BAD_CUBE);
+    REFUSED(pixels, NULL);
+    REFUSED(lines, -4);
+    REFUSED(samples, 0);
+    REFUSED(samples, INT_MIN);
+    REFUSED(bands, 0);
+    REFUSED(bands, -3);
+    REFUSED(type, SHS_TYPE_COUNT);
+    REFUSED(type, (shs_type)-1);
+    REFUSED(interleave, SHS_INTERLEAVE_COUNT);
+    REFUSED(interleave, (shs_interleave)-1);
     c = streamed(&good, 2, &s);
     c.sample_stride = 3;
     check_cube_status(&c, 3, SHS_BAD_CUBE);
@@ -1884,6 +1871,7 @@ static void test_bad_cubes(void **state) {
     free(p.x);
     cube_free(&good);
 }
+#undef REFUSED
 
 /* Sizes whose product no size_t holds: an error before the first pixel. */
 static void test_impossible_sizes(void **state) {

@@ -1040,7 +1040,7 @@ static void test_units_of_learning(void **state) {
     assert_int_equal(x->told.open, 0);
 }
 
-/* Signals of an ordinary unit with a faint one among them are not far: the engine learns from them, and codes their patches. */
+/* One faint signal among signals of an ordinary unit: the engine still learns from all of them, and codes their patches. */
 static void test_a_faint_signal(void **state) {
     enum { WIDE = 24 };
     fixture *x = (fixture *)*state;

@@ -1187,6 +1187,13 @@ static void test_too_little(void **state) {
     free(single.x);
 }
 
+#define REFUSED(member, value, status)                                                                                         \
+    do {                                                                                                                       \
+        o = good;                                                                                                              \
+        o.member = value;                                                                                                      \
+        assert_status(shs_ica_fit(NULL, &cube, &o, &made), status);                                                            \
+    } while (0)
+
 static void test_bad_arguments(void **state) {
     plain_cube p = mixed_cube(6, 7, 4, 2, 1, 8);
     shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0), c = cube, other = cube;
@@ -1199,35 +1206,16 @@ static void test_bad_arguments(void **state) {
     (void)state;
     memset(pattern, UNTOUCHED, sizeof pattern);
     memcpy(&made, pattern, sizeof pattern);
-    o.components = -1;
-    assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_COMPONENTS);
-    o = good;
-    o.components = 5;
-    assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_COMPONENTS);
-    o = good;
-    o.eigenvalue_at_least = -1;
-    assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_COMPONENTS);
-    o = good;
-    o.contrast = SHS_CONTRAST_COUNT;
-    assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_OPTIONS);
-    o = good;
-    o.approach = (shs_ica_approach)2;
-    assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_OPTIONS);
-    o = good;
-    o.route = (shs_ica_route)-1;
-    assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_OPTIONS);
-    o = good;
-    o.order = (shs_ica_order)3;
-    assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_OPTIONS);
-    o = good;
-    o.iterations = -1;
-    assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_ITERATIONS);
-    o = good;
-    o.tolerance = NOT_A_NUMBER;
-    assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_TOLERANCE);
-    o = good;
-    o.start = ica.rotation;
-    assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_OPTIONS);
+    REFUSED(components, -1, SHS_BAD_COMPONENTS);
+    REFUSED(components, 5, SHS_BAD_COMPONENTS);
+    REFUSED(eigenvalue_at_least, -1, SHS_BAD_COMPONENTS);
+    REFUSED(contrast, SHS_CONTRAST_COUNT, SHS_BAD_OPTIONS);
+    REFUSED(approach, (shs_ica_approach)2, SHS_BAD_OPTIONS);
+    REFUSED(route, (shs_ica_route)-1, SHS_BAD_OPTIONS);
+    REFUSED(order, (shs_ica_order)3, SHS_BAD_OPTIONS);
+    REFUSED(iterations, -1, SHS_BAD_ITERATIONS);
+    REFUSED(tolerance, NOT_A_NUMBER, SHS_BAD_TOLERANCE);
+    REFUSED(start, ica.rotation, SHS_BAD_OPTIONS);
     o = good; /* m x m of what m? */
     assert_status(shs_ica_fit(NULL, NULL, &o, &made), SHS_BAD_CUBE);
     c.type = SHS_TYPE_COUNT;
@@ -1255,6 +1243,7 @@ static void test_bad_arguments(void **state) {
     cube_free(&cube);
     sink_free(&sink);
 }
+#undef REFUSED
 
 /* ---- ranks ------------------------------------------------------------------------------------------------------- */
 

@@ -153,8 +153,8 @@ static void groups_of(choice *c, int m, int flags) {
     c->o.selection = flags >> 1 & 1;
 }
 
-/* The options of one byte, `flags`, and of the numbers behind it. An option that came later takes few values of `flags`, so that
-   most of the inputs recorded before it still mean the same. */
+/* Options by the bits of one byte, `flags`, and by the bytes that follow it. An option that was added later is set by few values of
+   `flags`, so that most of the inputs recorded earlier still set the same options. */
 static void options_of(input *in, const problem *q, choice *c) {
     shs_omp_options *o = &c->o;
     int flags = byte(in), i;
@@ -469,8 +469,8 @@ static void check_residual(world *w, const problem *q, const shs_codes *codes, i
     output_free(&sum2);
 }
 
-/* Codes as a caller may hand them in. An input in eight has bad codes, which the library is not given: it trusts codes. Their byte
-   is read all the same, so that the bytes behind it keep their places in recorded inputs. */
+/* Codes as a caller may hand them in. The library trusts codes, so bad ones are not given to it. The byte that chose bad codes, in
+   one input of eight, is still read: without it recorded inputs would mean something else. */
 static void use_codes(input *in, world *w) {
     problem q = problem_of(in);
     int stride = within(in, 0, 4), lde = leading_of(in, q.p), bad = one_in(in, 8);
