@@ -14890,11 +14890,13 @@ SHS__PRIVATE shs_status shs__dl_take_worst(shs__dl_learner *w, shs_real *d, int 
 SHS__PRIVATE void shs__dl_random_atom(int p, shs_real *d, shs_random *r) {
     shs_wide norm2 = 0;
     int i;
-    while (!(norm2 > 0))
+    while (!(norm2 > 0)) {
+        norm2 = 0;
         for (i = 0; i < p; i++) {
             d[i] = (shs_real)shs_random_normal(r);
             norm2 += shs__square(d[i]);
         }
+    }
     for (i = 0; i < p; i++) d[i] = (shs_real)((shs_wide)d[i] / SHS__WSQRT(norm2));
 }
 
