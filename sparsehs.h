@@ -392,7 +392,7 @@ extern "C" {
     X(SHS_REDUCE_FAILED, 9, "reduce_fn: returned non-zero; the ranks could not add their results")                             \
     X(SHS_PEER_FAILED, 10, "ranks: another rank failed and this one stopped; the status there says why")                       \
     X(SHS_RANKS_DIFFER, 11, "ranks: sizes, options or calls differ between ranks, or two ranks have the same number")          \
-    X(SHS_BAD_CONTEXT, 12, "context: not zeroed, later version (or engine), half a pair of callbacks, bad rank or threads")    \
+    X(SHS_BAD_CONTEXT, 12, "context: not zeroed, newer (or its engine), half a callback pair, bad rank, ranks or threads")     \
     X(SHS_BAD_OPTIONS, 13, "options: NULL but needed, not zeroed first, or a member is out of range")                          \
     X(SHS_BAD_WORKSPACE, 14, "workspace: NULL, or smaller than the size that the workspace query returned")                    \
     X(SHS_BAD_M, 15, "m: negative, or zero where at least one is needed")                                                      \
