@@ -131,9 +131,18 @@ static inline const char *device_trouble(void) {
 static inline const char *device_trouble(void) { return NULL; }
 #endif
 
+/* The largest count among the options of the command line, and its option: what most likely takes more memory than there is. */
+static int largest_count = 0;
+static const char *largest_option = NULL;
+
+/* Counts below a thousand are not worth naming. */
+static inline int asks_for_much(void) { return largest_count >= 1000; }
+
 static inline void check(shs_status status, const char *subject) {
     const char *trouble = device_trouble();
     if (status == SHS_OK) return;
+    if (status == SHS_NO_MEMORY && asks_for_much())
+        fail(EXIT_ERROR, "%s: %s; the largest count is %s %d", subject, shs_status_text(status), largest_option, largest_count);
     if (trouble) fail(EXIT_ERROR, "%s: %s: %s", subject, shs_status_text(status), trouble);
     fail(EXIT_ERROR, "%s: %s", subject, shs_status_text(status));
 }
@@ -143,6 +152,9 @@ static inline void *allocate(size_t count, size_t size) {
     void *block = NULL;
     if (count == 0) count = 1;
     if (!too_large) block = calloc(count, size);
+    if (!block && asks_for_much())
+        fail(EXIT_ERROR, "out of memory: %zu x %zu bytes; the largest count is %s %d", count, size, largest_option,
+             largest_count);
     if (!block) fail(EXIT_ERROR, "out of memory: %zu x %zu bytes", count, size);
     return block;
 }
@@ -337,6 +349,10 @@ static inline void set_option(const option *o, const char *text) {
             fail(EXIT_USAGE, "%s: %s is too large", o->name, text);
         if (o->kind == OPTION_COUNT) *(int *)o->value = (int)whole;
         else *(uint64_t *)o->value = whole;
+        if (o->kind == OPTION_COUNT && (int)whole > largest_count) {
+            largest_count = (int)whole;
+            largest_option = o->name;
+        }
     }
 }
 
