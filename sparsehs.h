@@ -1922,7 +1922,8 @@ SHS_API void shs_unmix_naive(shs_constraint constraint, int n, int c, const shs_
 /* Endmembers from the pixels themselves, each a pixel of the cube.
 
        VCA      vertex component analysis (Nascimento, Dias 2005): the pixel farthest along a random direction orthogonal to
-                those chosen before, in the pixels' subspace (projected onto a plane where noise is low)
+                those chosen before, in the pixels' subspace (projected onto a plane where noise is low, and where
+                there are as many endmembers as bands)
        NFINDR   the simplex of largest volume (Winter 1999): from VCA's choice, one endmember after another is replaced by
                 the pixel that makes the volume largest, until no replacement makes it larger
        ATGP     automatic target generation (Ren, Chang 2003): the brightest pixel, then each time the one with the most light
@@ -8737,7 +8738,8 @@ SHS__PRIVATE void shs__eigh_merge_rotate(shs__eigh *w, shs__merge *m, int a, int
     }
     values[a] = c * c * da + s * s * db;
     values[b] = s * s * da + c * c * db;
-    m->halves[a] = m->halves[b] = m->halves[a] | m->halves[b];
+    m->halves[a] |= m->halves[b];
+    m->halves[b] = m->halves[a];
 }
 
 /* Sets k, and sorts the columns: first the k columns that stay, in ascending order, then the deflated columns. */
@@ -8855,7 +8857,8 @@ SHS__OUTLINE shs_wide shs__eigh_secular_root(const shs__eigh_kernels *kernels, c
         if (step == 0 && f < 0 && !last) {
             origin = j + 1;
             shs__eigh_secular_origin(m, origin, distance);
-            x = lo = x - hi;
+            lo = x - hi;
+            x = lo;
             hi = 0;
         }
         f = x + shs__eigh_secular_step(delta[j], last ? 0 : delta[j + 1], psi, dpsi, phi, dphi);
@@ -11306,7 +11309,8 @@ SHS__PRIVATE void shs__subspace_append(const shs__omp_signal *w, shs__subspace *
     shs__la_widen(d->p, shs__omp_atom(d, j), w->exact);
     for (i = 0; i < t->count; i++)
         row[i] = shs__omp_product_wide(d, t->atoms[i], w->exact);
-    row[t->count] = whole = shs__omp_product_wide(d, j, w->exact);
+    whole = shs__omp_product_wide(d, j, w->exact);
+    row[t->count] = whole;
     left = shs__small_row(t->count, t->L, row);
     if (!(left > SHS__WIDENED_OMP_GUARD * whole)) return;
     row[t->count] = SHS__WSQRT(left);
@@ -13359,8 +13363,9 @@ SHS__PRIVATE void shs__lasso_chunk(void *arg, size_t chunk, int worker) {
     memset(q->sums + chunk, 0, sizeof *q->sums);
     for (which = 0; which < q->count; which++) {
         for (i = 0; i < count; i++) {
-            shs__lasso_signal *s = w->active[i] = w->members + i;
+            shs__lasso_signal *s = w->members + i;
             const size_t at = (size_t)which * c->m + first + i;
+            w->active[i] = s;
             s->at = first + i;
             if (which == 0) s->norm2 = shs__coder_norm2(c, s->at);
             if (q->descended) continue;
@@ -18356,7 +18361,8 @@ SHS__PRIVATE int shs__px_whole_moments(const shs__moments_job *job, shs__panel *
     shs__tile t = SHS_ZERO;
     for (i = 0; i < panel->pixels || i % a_word; i++)
         if (i >= panel->pixels || panel->missing[i]) shs__px_put_instead(job, panel, i);
-    words = most = i / a_word;
+    most = i / a_word;
+    words = most;
     if (!own->has_integers) memset(own->integer_tiles, 0, values * sizeof(shs_wide));
     own->has_integers = 1;
     if (job->reader.raw == SHS__RAW_PLANES)
@@ -23708,6 +23714,7 @@ SHS__PUBLIC const char *shs_extractor_name(shs_extractor method) {
 SHS__PRIVATE void shs__em_project_naive(int n, ptrdiff_t m, const shs_wide *X, int p, int plane, shs_wide *Y, shs_wide *room) {
     shs_wide *mean = room, *values = mean + n, *C = values + n, *V = C + n * n, power = 0, subspace = 0, most = 0, signal;
     ptrdiff_t i, b, k;
+    int low;
     shs_moments_naive(n, m, X, mean, C);
     shs_eigh_naive(n, C, values, V);
     for (b = 0; b < n; b++) {
@@ -23715,7 +23722,8 @@ SHS__PRIVATE void shs__em_project_naive(int n, ptrdiff_t m, const shs_wide *X, i
         subspace += (b < p ? values[b] : 0) + mean[b] * mean[b];
     }
     signal = subspace - (shs_wide)p / (shs_wide)n * power;
-    plane = plane && signal > (shs_wide)p * SHS__WSQRT((shs_wide)1000) * (power - subspace); /* 15 + 10 log10 p decibels */
+    low = signal > (shs_wide)p * SHS__WSQRT((shs_wide)1000) * (power - subspace); /* 15 + 10 log10 p decibels */
+    plane = plane && (low || p == n); /* n components leave nothing out that could be noise */
     if (plane) {
         shs_moments_naive(n, m, X, mean, C);
         for (i = 0; i < (ptrdiff_t)n * n; i++) C[i] += mean[i % n] * mean[i / n];
@@ -23848,8 +23856,10 @@ SHS__PUBLIC void shs_atgp_naive(int n, ptrdiff_t m, const shs_wide *X, int p, pt
 /* ---- endmembers: projected pixels, and the farthest of them ----------------------------------------------- >>farthest */
 
 /* Whether noise is low: the signal to noise ratio is above 10^1.5 p (15 + 10 log10 p decibels). power = E|x|^2, and subspace is
-   that of the pixels' projections onto p principal components, their mean's included. */
+   that of the pixels' projections onto p principal components, their mean's included. The two are the same where p is n, but for
+   rounding, which must not decide: noise that no band is left to show counts as low. */
 SHS__PRIVATE int shs__em_noise_is_low(int n, int p, shs_wide power, shs_wide subspace) {
+    if (p == n) return 1;
     return subspace - (shs_wide)p / (shs_wide)n * power > (shs_wide)31.622776601683793 * (shs_wide)p * (power - subspace);
 }
 
@@ -25825,7 +25835,8 @@ SHS__PUBLIC shs_status shs_compact_synthesize(const shs_context *ctx, int p, int
     s.first = first;
     s.count = count;
     for (i = 0; i < chunks; i++) {
-        s.starts[i] = at = shs__cc_start(compact, before, first + i * SHS__SIGNALS_A_CHUNK, at);
+        at = shs__cc_start(compact, before, first + i * SHS__SIGNALS_A_CHUNK, at);
+        s.starts[i] = at;
         before = first + i * SHS__SIGNALS_A_CHUNK;
     }
     shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(2, count, p), chunks, shs__cc_synthesis_chunk, &s);

@@ -406,7 +406,10 @@ update_signals(uint m, int p, int first, int count, __global const real *restric
     uint bits[SETS], left, touched = 0;
     int k, r, set;
 #pragma unroll
-    for (set = 0; set < SETS; set++) touched |= bits[set] = places_in(set, have, first, count, atoms + at);
+    for (set = 0; set < SETS; set++) {
+        bits[set] = places_in(set, have, first, count, atoms + at);
+        touched |= bits[set];
+    }
     if (!touched) return;
 #pragma unroll
     for (set = 0; set < SETS; set++) FOR_EACH(k, set, bits, left) {

@@ -30,7 +30,10 @@ static plain_cube new_mixtures(int lines, int samples, int n, int c, const doubl
     shs_random_seed(&r, seed);
     for (i = 0; i < pixels_of(&p); i++) {
         double a[MOST], sum = 0;
-        for (k = 0; k < c; k++) sum += a[k] = pow((double)shs_random_uniform(&r), 4) + 1e-9;
+        for (k = 0; k < c; k++) {
+            a[k] = pow((double)shs_random_uniform(&r), 4) + 1e-9;
+            sum += a[k];
+        }
         for (k = 0; k < c; k++)
             for (b = 0; b < n; b++) pixel_of(&p, i)[b] += a[k] / sum * E[b + k * n];
         for (b = 0; b < n; b++) pixel_of(&p, i)[b] += noise * (double)shs_random_normal(&r);
@@ -1112,11 +1115,11 @@ static void test_count_bad_arguments(void **state) {
     cube_free(&cube);
 }
 
-/* VCA of pixels without noise, whose brightness varies: the power outside of the signal is rounding, of either sign. The fast form
-   chooses the pixels of the twin. */
+/* VCA of pixels without noise, whose brightness varies: the power outside of the signal is rounding, of either sign. So it is
+   of pixels of as many bands as endmembers, whatever they hold. The fast form chooses the pixels of the twin. */
 static void test_vca_without_noise(void **state) {
-    enum { N = 12, C = 4, SAMPLES = 300, TRIALS = 60 };
-    double *E, *room = NEW(double, 2 * N * (N + 1) + C * (SAMPLES + C + 1));
+    enum { MOST_BANDS = 12, C = 4, SAMPLES = 300, TRIALS = 120 };
+    double *E, *room = NEW(double, 2 * MOST_BANDS * (MOST_BANDS + 1) + C * (SAMPLES + C + 1));
     ptrdiff_t expected[C];
     int trial, k, b;
     size_t i;
@@ -1124,10 +1127,11 @@ static void test_vca_without_noise(void **state) {
     (void)state;
     shs_random_seed(&r, 31);
     for (trial = 0; trial < TRIALS; trial++) {
-        plain_cube p = new_plain(1, SAMPLES, N);
+        const int n = trial % 2 ? C : MOST_BANDS;
+        plain_cube p = new_plain(1, SAMPLES, n);
         shs_endmembers found;
         shs_cube cube;
-        E = new_spectra(N, C, (uint64_t)trial);
+        E = new_spectra(n, C, (uint64_t)trial);
         for (i = 0; i < pixels_of(&p); i++) {
             double a[C], sum = 0;
             for (k = 0; k < C; k++) {
@@ -1135,11 +1139,12 @@ static void test_vca_without_noise(void **state) {
                 sum += a[k];
             }
             for (k = 0; k < C; k++)
-                for (b = 0; b < N; b++) pixel_of(&p, i)[b] += (0.5 + a[0]) * a[k] / sum * E[b + k * N];
+                for (b = 0; b < n; b++) pixel_of(&p, i)[b] += (0.5 + a[0]) * a[k] / sum * E[b + k * n];
+            for (b = 0; b < n && n == C; b++) pixel_of(&p, i)[b] += 5 * (double)shs_random_normal(&r);
         }
         cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
         found = found_by(NULL, &cube, SHS_EXTRACTOR_VCA, C, (uint64_t)trial);
-        shs_vca_naive(N, SAMPLES, p.x, C, (uint64_t)trial, expected, room);
+        shs_vca_naive(n, SAMPLES, p.x, C, (uint64_t)trial, expected, room);
         for (k = 0; k < C; k++) assert_int_equal(found.pixel[k], expected[k]);
         shs_endmembers_free(NULL, &found);
         free(E);

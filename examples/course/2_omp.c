@@ -160,7 +160,8 @@ static void with_b(const shs_real *y, const shs_real *dty, int *atoms, shs_real 
             for (l = 0; l < AT_A_TIME; l++) v[l] = g[j + l];
             for (i = 0; i < k; i++)
                 for (l = 0; l < AT_A_TIME; l++) v[l] -= row[i] * b[i][j + l];
-            for (l = 0; l < AT_A_TIME; l++) b[k][j + l] = v[l] *= inverse;
+            for (l = 0; l < AT_A_TIME; l++) v[l] *= inverse;
+            for (l = 0; l < AT_A_TIME; l++) b[k][j + l] = v[l];
             for (l = 0; l < AT_A_TIME; l++) alpha[j + l] -= t[k] * v[l];
         }
         alpha[chosen] = 0; /* what is left of it is rounding */

@@ -104,7 +104,10 @@ static void pixel_by_pixel(void *unused) {
     (void)unused;
     for (k = 0; k < m; k++)
         for (i = 0; i < n; i++) mean[i] += pixel_of(k)[i];
-    for (i = 0; i < n; i++) scene.mean[i] = mean[i] /= (shs_wide)m;
+    for (i = 0; i < n; i++) {
+        mean[i] /= (shs_wide)m;
+        scene.mean[i] = mean[i];
+    }
     for (k = 0; k < m; k++) {
         for (i = 0; i < n; i++) d[i] = pixel_of(k)[i] - mean[i];
         for (j = 0; j < n; j++)
@@ -137,7 +140,10 @@ static void one_pass(void *unused) {
     (void)unused;
     first_pixel(shift);
     for (k = 0; k < scene.pixels; k++) {
-        for (i = 0; i < n; i++) S[i] += d[i] = pixel_of(k)[i] - shift[i];
+        for (i = 0; i < n; i++) {
+            d[i] = pixel_of(k)[i] - shift[i];
+            S[i] += d[i];
+        }
         for (j = 0; j < n; j++)
             for (i = 0; i < n; i++) P[i + j * n] += d[i] * d[j];
     }
@@ -151,7 +157,10 @@ static void one_triangle(void *unused) {
     (void)unused;
     first_pixel(shift);
     for (k = 0; k < scene.pixels; k++) {
-        for (i = 0; i < n; i++) S[i] += d[i] = pixel_of(k)[i] - shift[i];
+        for (i = 0; i < n; i++) {
+            d[i] = pixel_of(k)[i] - shift[i];
+            S[i] += d[i];
+        }
         for (j = 0; j < n; j++)
             for (i = j; i < n; i++) P[i + j * n] += d[i] * d[j];
     }
@@ -165,7 +174,10 @@ static void read_panel(int first, int count, const shs_wide *shift, shs_real *X,
     shs_real near[MOST_BANDS], sum[MOST_BANDS] = {0}; /* of whole numbers, and few of them: exact */
     for (i = 0; i < n; i++) near[i] = (shs_real)shift[i];
     for (k = 0; k < count; k++) {
-        for (i = 0; i < n; i++) sum[i] += X[i] = x[i] - near[i];
+        for (i = 0; i < n; i++) {
+            X[i] = x[i] - near[i];
+            sum[i] += X[i];
+        }
         x += n;
         X += n;
     }

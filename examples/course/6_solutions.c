@@ -152,7 +152,11 @@ static void exercise_5(void) {
     for (ranks = 1; ranks <= MOST; ranks++) {
         memset(plain, 0, sizeof plain);
         for (r = 0; r < ranks; r++)
-            for (i = 0; i < COUNT; i++) plain[i] += values[r * COUNT + i] = 1 + shs_random_uniform(&random);
+            for (i = 0; i < COUNT; i++) {
+                double *value = values + r * COUNT + i;
+                *value = 1 + shs_random_uniform(&random);
+                plain[i] += *value;
+            }
         reduce(ranks, COUNT, values);
         for (r = 1; r < ranks; r++) differ += memcmp(values, values + r * COUNT, COUNT * sizeof *values) != 0;
         for (i = 0; i < COUNT; i++) {

@@ -41,7 +41,9 @@ static block blocks[MOST_BLOCKS];
 static uint64_t state; /* of the random numbers of the problem */
 
 static uint64_t draw(void) {
-    uint64_t x = state += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t x;
+    state += UINT64_C(0x9e3779b97f4a7c15);
+    x = state;
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
     return x ^ (x >> 31);
