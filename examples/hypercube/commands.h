@@ -59,12 +59,13 @@ static void run_pca(const settings *s, enum mode mode, char **names) {
     const char *word = component_words[kind];
     job *j = job_open_counted(s, mode, names[0], names[1]);
     shs_pca pca;
+    cube_call transform = call_on(make_pca_transform, &j->cube, &j->sink, &pca, NULL);
     will_keep_model(j);
     select_one_call(j);
     fit_components(j, mode == MNF, &pca);
     output_start(j, pca.components, output_titles[kind]);
-    note_stretch(j, pca.components, transform_by_pca, &pca);
-    if (!j->one_call) check_job(j, transform_by_pca(j, &pca, &j->sink));
+    note_stretch(j, pca.components, transform);
+    if (!j->one_call) check_job(j, run_cube(j, transform));
     progress_clear();
     output_show(j, word, NULL);
     if (s->output.report) pca_report(&pca, s->output.report);
@@ -123,6 +124,7 @@ static void run_ica(const settings *s, char **names) {
     shs_ica_options options = ica_options(s);
     job *j = job_open_counted(s, ICA, names[0], names[1]);
     shs_ica ica;
+    cube_call transform = call_on(make_ica_transform, &j->cube, &j->sink, &ica, NULL);
     options.components = j->s->fit.components;
     will_keep_model(j);
     select_one_call(j);
@@ -131,8 +133,8 @@ static void run_ica(const settings *s, char **names) {
     progress_clear();
     print_sources(&ica);
     output_start(j, ica.components, "Independent components of ");
-    note_stretch(j, ica.components, transform_by_ica, &ica);
-    if (!j->one_call) check_job(j, transform_by_ica(j, &ica, &j->sink));
+    note_stretch(j, ica.components, transform);
+    if (!j->one_call) check_job(j, run_cube(j, transform));
     progress_clear();
     output_show(j, "IC", NULL);
     if (s->output.report) ica_report(&ica, s->output.report);
@@ -149,6 +151,7 @@ static int score_classes(job *j, const shs_pca_options *options) {
     int *labels = ALLOCATE(int, (size_t)j->in.samples *(size_t)j->in.lines), *ranks = ALLOCATE(int, MOST_CLASSES), count, k,
         most = 0;
     double *values = ALLOCATE(double, MOST_CLASSES);
+    size_t pixels = elements(j->in.lines, j->in.samples), *sizes = ALLOCATE(size_t, MOST_CLASSES), i;
     cube_call call = call_on(make_rx_classes, &j->cube, &j->sink, options, ranks);
     count = read_classes(j, labels, values);
     if (!count) fail(EXIT_ERROR, "%s: --class: no pixel has a class", j->s->pixels.classes);
@@ -156,7 +159,13 @@ static int score_classes(job *j, const shs_pca_options *options) {
     call.count = count;
     check_job(j, run_cube(j, call));
     progress_clear();
+    note_stretch(j, 1, call);
+    for (i = 0; i < pixels; i++)
+        if (labels[i] >= 0 && labels[i] < count) sizes[labels[i]]++;
     for (k = 0; k < count; k++) {
+        if (ranks[k] && (size_t)ranks[k] + 1 >= sizes[k])
+            warn("%s: class %.10g: %zu pixels in %d dimensions: all scores are alike; fewer --bands or --components tell them apart",
+                 j->s->pixels.classes, values[k], sizes[k], ranks[k]);
         if (ranks[k]) printf("class %.10g: %d components\n", values[k], ranks[k]);
         else warn("%s: class %.10g: no pixels, or all alike: they have no score", j->s->pixels.classes, values[k]);
         if (ranks[k] > most) most = ranks[k];
@@ -164,6 +173,7 @@ static int score_classes(job *j, const shs_pca_options *options) {
     free(labels);
     free(ranks);
     free(values);
+    free(sizes);
     return most;
 }
 
@@ -198,6 +208,12 @@ static int score_locally(job *j, const shs_rx_local_options *options) {
                          "a larger OUTER, --ridge R, or --bands of fewer", j->in.header_name, j->s->detect.local,
              j->cube.band_list ? j->cube.band_count : j->cube.bands);
     check_job(j, status);
+    if (is_stretched(j)) {
+        output_ends e;
+        const shs_sink sink = sink_for_ends(j, 1, &e);
+        check_job(j, shs_rx_local(&j->ctx, &j->cube, options, &sink));
+        say_stretch(j, &e);
+    }
     if (j->cube.band_list) return j->cube.band_count;
     return j->cube.bands;
 }
@@ -207,13 +223,18 @@ static int score_pixels(job *j, const shs_pca_options *options) {
     const settings *s = j->s;
     int kept = s->output.save || s->output.npy || s->output.stats, rank = 0;
     shs_pca rx = SHS_ZERO;
+    cube_call scores;
     if (!kept && !s->pixels.fit_only && s->pixels.fit_step <= 1) {
-        check_job(j, run_cube(j, call_on(make_rx, &j->cube, &j->sink, options, &rank)));
+        cube_call call = call_on(make_rx, &j->cube, &j->sink, options, &rank);
+        check_job(j, run_cube(j, call));
+        note_stretch(j, 1, call);
         return rank;
     }
     check_job(j, run_cube(j, call_on(make_rx_fit, &j->fit, NULL, options, &rx)));
     rank = rx.components;
-    check_job(j, run_cube(j, call_on(make_rx_transform, &j->cube, &j->sink, &rx, NULL)));
+    scores = call_on(make_rx_transform, &j->cube, &j->sink, &rx, NULL);
+    check_job(j, run_cube(j, scores));
+    note_stretch(j, 1, scores);
     if (kept) keep_model(j, "RX", SHS_MODEL_RX, &rx, NULL);
     shs_pca_free(&j->ctx, &rx);
     return rank;
@@ -244,6 +265,9 @@ static void run_rx(const settings *s, char **names) {
     if (s->output.report) score_report(j, "RX");
     if (s->detect.truth) pixels = ALLOCATE(scored, (size_t)j->in.samples * (size_t)j->in.lines);
     count = read_scores(&j->out, 0, truth_of(j), pixels);
+    if (!s->detect.local && !by_class(j) && (size_t)rank + 1 >= count && count > 1)
+        warn("%s: %zu pixels in %d dimensions: all scores are alike; fewer --bands or --components tell them apart",
+             j->in.header_name, count, rank);
     if (s->detect.truth) area = area_under_roc(pixels, count, s->detect.truth);
     page = html_begin(j, "RX", NULL);
     if (page && s->detect.truth) fprintf(page, "<p>Area under the ROC curve: %.4f.</p>\n", area);

@@ -6,6 +6,7 @@
 
 /* Of a band, over the pixels that both cubes have. */
 typedef struct band_sums {
+    double first_base, second_base; /* the values of the first pixel */
     double first, second, first2, second2, product, off2, most;
 } band_sums;
 
@@ -27,6 +28,21 @@ static int take_pixel(const cube_file *f, int bands, const int *list, const void
     return 1;
 }
 
+/* Sums are of differences from the first pixel: squares of large values would leave no digits to what varies. */
+static void add_to_band(band_sums *s, double a, double b, int begun) {
+    if (!begun) {
+        s->first_base = a;
+        s->second_base = b;
+    }
+    a -= s->first_base;
+    b -= s->second_base;
+    s->first += a;
+    s->second += b;
+    s->first2 += a * a;
+    s->second2 += b * b;
+    s->product += a * b;
+}
+
 /* Adds a pixel; outputs are the root mean squared difference and the angle, which spectra of length 0 do not have. */
 static void compare_pixel(comparison *c, const double *a, const double *b, double *outputs) {
     int n = c->j->cube.band_count, i, same = 1;
@@ -34,11 +50,7 @@ static void compare_pixel(comparison *c, const double *a, const double *b, doubl
     for (i = 0; i < n; i++) {
         band_sums *s = &c->bands[i];
         double off = b[i] - a[i];
-        s->first += a[i];
-        s->second += b[i];
-        s->first2 += a[i] * a[i];
-        s->second2 += b[i] * b[i];
-        s->product += a[i] * b[i];
+        add_to_band(s, a[i], b[i], c->pixels > 0);
         s->off2 += off * off;
         s->most = fmax(s->most, fabs(off));
         if (fabs(off) > 0) same = 0;
@@ -106,7 +118,8 @@ static void compare_report(const comparison *c) {
     for (i = 0; i < c->j->cube.band_count; i++) {
         const band_sums *s = &c->bands[i];
         double correlation = correlation_of(s, m);
-        fprintf(file, "%d,%.9g,%.9g,%.9g,%.9g,", c->j->bands[i] + 1, s->first / m, s->second / m, sqrt(s->off2 / m), s->most);
+        fprintf(file, "%d,%.9g,%.9g,%.9g,%.9g,", c->j->bands[i] + 1, s->first_base + s->first / m, s->second_base + s->second / m,
+                sqrt(s->off2 / m), s->most);
         if (isnan(correlation)) fputc('\n', file);
         else fprintf(file, "%.9g\n", correlation);
     }

@@ -124,6 +124,7 @@ static void run_convert(const settings *s, char **names) {
     output_start(j, j->cube.band_count, "Values of ");
     keep_bands(j);
     j->out.origin.same_values = !ranges && !j->in.scale.gain;
+    if (j->in.scale.reflectance && !ranges) j->out.scale.factor = 1;
     if (ranges) note_ranges(j, ranges);
     if (!lines) lines = (int)(16e6 / (double)line) + 1;
     lines = smaller(lines, j->in.lines);

@@ -104,6 +104,7 @@ static int *detect_by_library(job *j, const spectra *targets, shs_detect_options
     call.spectra = targets->values;
     check_detection(j, run_cube(j, call));
     progress_clear();
+    note_stretch(j, j->out.bands, call);
     shs_moments_free(&j->ctx, &background);
     return labels;
 }

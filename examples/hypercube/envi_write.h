@@ -390,11 +390,21 @@ static void print_band_names(FILE *file, const cube_file *f, const char *name, c
     free_items(items, count);
 }
 
+/* Classes stay classes where their numbers do. */
+static const char *file_type_of(const cube_file *f) {
+    const cube_file *from = f->origin.from;
+    const char *type = NULL;
+    int differs;
+    if (from && f->origin.same_values) type = header_find(&from->text, "file type", &differs);
+    if (type && !strcmp(type, "ENVI Classification")) return "ENVI Classification";
+    return "ENVI Standard";
+}
+
 static void print_header(FILE *file, const cube_file *f, const char *name, const int *numbers) {
     fprintf(file, "ENVI\n");
     print_value(file, "description", f->description);
-    fprintf(file, "samples = %d\nlines = %d\nbands = %d\nheader offset = 0\nfile type = ENVI Standard\n", file_samples(f),
-            file_lines(f), f->bands);
+    fprintf(file, "samples = %d\nlines = %d\nbands = %d\nheader offset = 0\nfile type = %s\n", file_samples(f), file_lines(f),
+            f->bands, file_type_of(f));
     fprintf(file, "data type = %d\ninterleave = %s\nbyte order = %d\n", type_info(f->type)->code,
             interleaves[file_interleave(f)], host_byte_order());
     if (f->has_nodata) fprintf(file, "data ignore value = %.17g\n", f->nodata);

@@ -57,7 +57,8 @@ static int band_near(const job *j, double nanometres) {
     int n = j->cube.band_count, i, best = 0;
     double *list, distance, reach = 20;
     if (!has_wavelengths(&j->in))
-        fail(EXIT_ERROR, "%s: wavelength: the key is missing, and b%.10g needs it; #7 is band 7", j->in.header_name, nanometres);
+        fail(EXIT_ERROR, "%s: wavelength: %s, and b%.10g needs it; #7 is band 7", j->in.header_name, wavelengths_missing(&j->in),
+             nanometres);
     list = bands_in_nanometres(&j->in, j->bands, n);
     for (i = 1; i < n; i++)
         if (fabs(list[i] - nanometres) < fabs(list[best] - nanometres)) best = i;
@@ -66,6 +67,8 @@ static int band_near(const job *j, double nanometres) {
     if (distance > reach)
         fail(EXIT_ERROR, "%s: --index: b%.10g: the nearest band in use is at %.6g nm, farther than %.4g nm", j->in.header_name,
              nanometres, list[best], reach);
+    if (distance > 20)
+        printf("b%.10g: band %d, at %.6g nm, is the nearest in use\n", nanometres, j->bands[best] + 1, list[best]);
     free(list);
     return best;
 }

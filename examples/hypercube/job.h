@@ -57,7 +57,8 @@ static void check_options(const job *j) {
     if ((j->mode & (FITS | APPLY)) && type->low >= 0 && type->high > 0 && !s->output.rescale)
         fail(EXIT_USAGE, "--type: components are negative too: %s needs --rescale 0,%.0f", type->name, type->high);
     if (j->mode == UNMIX && type->high > 0 && !s->output.rescale)
-        fail(EXIT_USAGE, "--type: abundances are shares of 1: %s needs --rescale 0,%.0f", type->name, type->high);
+        fail(EXIT_USAGE, "--type: abundances are shares of 1: %s needs --rescale 0,%.0f, which stretches each band; the header "
+                         "has the gains that lead back", type->name, type->high);
     chosen_interleave(s->output.interleave);
 }
 
@@ -313,6 +314,14 @@ static void check_factor(const job *j, const model_notes *notes) {
 }
 
 /* Without the name of an output the cube is only described. notes: of the model that is applied, or NULL. */
+/* A list that is of no use is said to be so once, however many steps read the cube. */
+static void warn_of_wavelengths(const cube_file *in) {
+    static int told = 0;
+    if (told || !in->axis.wavelength || is_band_index(in) || has_wavelengths(in)) return;
+    told = 1;
+    warn("%s: wavelength: %s", in->header_name, wavelengths_missing(in));
+}
+
 static job *job_open_for(const settings *s, enum mode mode, const char *name, const char *out_name, const model_notes *notes) {
     job *j = ALLOCATE(job, 1);
     j->s = s;
@@ -326,6 +335,7 @@ static job *job_open_for(const settings *s, enum mode mode, const char *name, co
     if (s->pixels.classes) j->class_file = beside_open(s->pixels.classes, &j->in, 1, "a mask has");
     if (out_name) name_files(j, out_name);
     select_bands(j);
+    warn_of_wavelengths(&j->in);
     select_nodata(&j->in, s->pixels.nodata);
     check_factor(j, notes);
     select_scale(j, notes);
@@ -524,7 +534,10 @@ static void tell_beyond(const cube_file *in) {
 static void output_finish(job *j, const char *band_name, const int *band_numbers) {
     const cube_file *out = &j->out;
     const value_type *type = type_info(out->type);
-    const char *keeps = j->mode == CONVERT ? "--range" : "--rescale";
+    const char *keeps = "--type f32";
+    if (j->mode == CONVERT && j->s->output.range) keeps = "a wider --range";
+    else if (j->mode == CONVERT) keeps = "--range";
+    else if (!(j->mode & PIXELWISE) && !j->s->unmix.library) keeps = "--rescale";
     j->out.origin.from = &j->in;
     cube_finish(&j->out, band_name, band_numbers);
     tell_beyond(&j->in);
@@ -560,51 +573,56 @@ static int note_ends(void *user, int first, int lines, const void *block) {
     return 0;
 }
 
-/* Computes outputs of the pixels into a sink; `fitted` is what the transform works by. */
-typedef shs_status (*transform_fn)(job *j, const void *fitted, const shs_sink *sink);
+/* Whether outputs are stretched, and their header is to say how they lead back. */
+static int is_stretched(const job *j) { return j->sink.rescale && j->sink.high > j->sink.low; }
 
-/* Has the header say how stretched outputs lead back: value = gain * stored + offset. The library keeps the ends of outputs to
-   itself, so the pixels are transformed once more. */
-static void note_stretch(job *j, int outputs, transform_fn transform, const void *fitted) {
-    cube_file *out = &j->out;
+/* A sink that takes the outputs as they are, and notes their ends in e. */
+static shs_sink sink_for_ends(const job *j, int outputs, output_ends *e) {
     shs_sink sink = SHS_ZERO;
-    output_ends e;
-    double low = (double)j->sink.low, high = (double)j->sink.high;
     int k;
-    if (!j->sink.rescale || !(high > low)) return;
-    e.samples = j->in.samples;
-    e.outputs = outputs;
-    e.low = ALLOCATE(double, outputs);
-    e.high = ALLOCATE(double, outputs);
+    e->samples = j->in.samples;
+    e->outputs = outputs;
+    e->low = ALLOCATE(double, outputs);
+    e->high = ALLOCATE(double, outputs);
     for (k = 0; k < outputs; k++) {
-        e.low[k] = (double)INFINITY;
-        e.high[k] = -(double)INFINITY;
+        e->low[k] = (double)INFINITY;
+        e->high[k] = -(double)INFINITY;
     }
     sink.type = SHS_TYPE_F64;
     sink.interleave = SHS_INTERLEAVE_BIP;
     sink.has_nodata = 1;
     sink.nodata = (shs_wide)NAN;
     sink.write_fn = note_ends;
-    sink.write_user = &e;
-    check_job(j, transform(j, fitted, &sink));
+    sink.write_user = e;
+    return sink;
+}
+
+/* Has the header say how stretched outputs lead back: value = gain * stored + offset. */
+static void say_stretch(job *j, output_ends *e) {
+    cube_file *out = &j->out;
+    double low = (double)j->sink.low, high = (double)j->sink.high;
+    int k;
     progress_clear();
-    out->scale.gain = ALLOCATE(double, outputs);
-    out->scale.bias = ALLOCATE(double, outputs);
-    for (k = 0; k < outputs; k++) {
-        if (!(e.high[k] >= e.low[k])) continue;
-        out->scale.gain[k] = (e.high[k] - e.low[k]) / (high - low);
-        out->scale.bias[k] = e.low[k] - out->scale.gain[k] * low;
+    out->scale.gain = ALLOCATE(double, e->outputs);
+    out->scale.bias = ALLOCATE(double, e->outputs);
+    for (k = 0; k < e->outputs; k++) {
+        if (!(e->high[k] >= e->low[k])) continue;
+        out->scale.gain[k] = (e->high[k] - e->low[k]) / (high - low);
+        out->scale.bias[k] = e->low[k] - out->scale.gain[k] * low;
     }
-    free(e.low);
-    free(e.high);
+    free(e->low);
+    free(e->high);
 }
 
-static shs_status transform_by_pca(job *j, const void *fitted, const shs_sink *sink) {
-    return run_cube(j, call_on(make_pca_transform, &j->cube, sink, fitted, NULL));
-}
-
-static shs_status transform_by_ica(job *j, const void *fitted, const shs_sink *sink) {
-    return run_cube(j, call_on(make_ica_transform, &j->cube, sink, fitted, NULL));
+/* The library keeps the ends of outputs to itself, so the call that makes them is made once more. */
+static void note_stretch(job *j, int outputs, cube_call call) {
+    output_ends e;
+    shs_sink sink;
+    if (!is_stretched(j)) return;
+    sink = sink_for_ends(j, outputs, &e);
+    call.sink = &sink;
+    check_job(j, run_cube(j, call));
+    say_stretch(j, &e);
 }
 
 static void job_close(job *j) {

@@ -426,6 +426,9 @@ static void match_wavelengths(job *j, const model_notes *notes, const shs_wide *
 static void match_bands(job *j, const char *model_name, const shs_model *m, const model_notes *notes) {
     int bands = view_of_model(m).bands;
     if (m->wavelengths && has_wavelengths(&j->in) && !j->s->pixels.bands) match_wavelengths(j, notes, m->wavelengths, bands);
+    else if (m->wavelengths && !j->s->pixels.bands && j->cube.band_count == bands)
+        warn("%s: bands are taken in their order, not by wavelength as %s has them: wavelength: %s", j->in.header_name, model_name,
+             wavelengths_missing(&j->in));
     if (j->cube.band_count != bands)
         fail(EXIT_ERROR, "%s: bands: %d are in use, but %s is of %d, and wavelengths to match them by are missing",
              j->in.header_name, j->cube.band_count, model_name, bands);
@@ -463,18 +466,16 @@ static void run_apply(const settings *s, char **names) {
     shs_model m = open_model(names[0], &notes);
     job *j = job_open_for(s, APPLY, names[1], names[2], &notes);
     int ica = m.kind == SHS_MODEL_ICA, rx = m.kind == SHS_MODEL_RX, count = view_of_model(&m).components;
+    cube_call call;
     if (rx) count = 1;
     match_bands(j, names[0], &m, &notes);
     compare_with_model(j, &m, names[0]);
     output_start(j, count, output_titles[m.kind]);
-    if (rx) check_job(j, run_cube(j, call_on(make_rx_transform, &j->cube, &j->sink, &m.pca, NULL)));
-    else if (ica) {
-        note_stretch(j, count, transform_by_ica, &m.ica);
-        check_job(j, transform_by_ica(j, &m.ica, &j->sink));
-    } else {
-        note_stretch(j, count, transform_by_pca, &m.pca);
-        check_job(j, transform_by_pca(j, &m.pca, &j->sink));
-    }
+    if (rx) call = call_on(make_rx_transform, &j->cube, &j->sink, &m.pca, NULL);
+    else if (ica) call = call_on(make_ica_transform, &j->cube, &j->sink, &m.ica, NULL);
+    else call = call_on(make_pca_transform, &j->cube, &j->sink, &m.pca, NULL);
+    note_stretch(j, count, call);
+    check_job(j, run_cube(j, call));
     progress_clear();
     if (rx) j->look = LOOK_HIGH;
     output_show(j, component_words[m.kind], NULL);

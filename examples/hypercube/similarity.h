@@ -25,7 +25,8 @@ typedef struct rated_spectrum {
 
 typedef struct similarity_plan {
     enum similarity which;
-    int n, count, best; /* best: outputs are the best spectrum's number, from 1, and its score; else the scores of all */
+    int n, count, best; /* best: outputs are the best spectrum's number and its score; else the scores of all */
+    const spectra *of;
     rated_spectrum *spectra;
 } similarity_plan;
 
@@ -116,7 +117,7 @@ static void similarity_pixel(const void *user, const double *bands, double *outp
         double score = similarity_of(p->which, p->n, &pixel, &p->spectra[k]);
         if (!p->best) outputs[k] = score;
         else if (!isnan(score) && !(score >= outputs[1])) {
-            outputs[0] = k + 1;
+            outputs[0] = number_of(p->of, k);
             outputs[1] = score;
         }
     }
@@ -134,6 +135,7 @@ static similarity_plan similarity_plan_of(const job *j, enum similarity which, c
     p.which = which;
     p.n = n;
     p.count = s->count;
+    p.of = s;
     p.spectra = ALLOCATE(rated_spectrum, s->count);
     for (k = 0; k < s->count; k++) {
         room = ALLOCATE(double, 2 * n);
@@ -191,20 +193,23 @@ typedef struct match_sums {
 } match_sums;
 
 /* How many pixels each spectrum matches best, and their mean score. */
-static match_sums *sum_matches(const cube_file *written, int count) {
+static match_sums *sum_matches(const cube_file *written, const spectra *of) {
     cube_file map = cube_open(written->header_name, written->data_name);
-    match_sums *sums = ALLOCATE(match_sums, count);
+    match_sums *sums = ALLOCATE(match_sums, of->count);
     char *line = room_for_lines(&map, 1);
-    int x, y;
+    int x, y, k, numbers = number_of(of, of->count - 1), *place = ALLOCATE(int, numbers);
+    for (k = 0; k < of->count; k++) place[number_of(of, k) - 1] = k;
     for (y = 0; y < map.lines; y++) {
         must_read(&map, y, 1, line);
         for (x = 0; x < map.samples; x++) {
             double best = get_value(line, value_index(&map, 1, 0, x, 0), map.type, map.swap);
-            if (is_missing(&map, best) || !(best >= 1) || best > count) continue;
-            sums[(int)best - 1].pixels++;
-            sums[(int)best - 1].score += get_value(line, value_index(&map, 1, 0, x, 1), map.type, map.swap);
+            if (is_missing(&map, best) || !(best >= 1) || best > numbers) continue;
+            k = place[(int)best - 1];
+            sums[k].pixels++;
+            sums[k].score += get_value(line, value_index(&map, 1, 0, x, 1), map.type, map.swap);
         }
     }
+    free(place);
     free(line);
     cube_close(&map);
     return sums;
@@ -215,7 +220,7 @@ static void match_report(const job *j, const spectra *s, const match_sums *sums)
     int k;
     fprintf(file, "number,name,pixels,mean score\n");
     for (k = 0; k < s->count; k++) {
-        fprintf(file, "%d,", k + 1);
+        fprintf(file, "%d,", number_of(s, k));
         print_field(file, or_empty(s->names[k]));
         fprintf(file, ",%.0f,", sums[k].pixels);
         if (sums[k].pixels > 0) fprintf(file, "%.9g", sums[k].score / sums[k].pixels);
@@ -232,7 +237,7 @@ static void match_page(job *j, const spectra *s, const match_sums *sums, const c
     fprintf(page, "<div class=\"wide\"><table><tr><th>number<th>spectrum<th>pixels<th>mean %s\n", method);
     for (k = 0; k < s->count; k++) {
         if (!(sums[k].pixels > 0)) continue;
-        fprintf(page, "<tr><td>%d<td>", k + 1);
+        fprintf(page, "<tr><td>%d<td>", number_of(s, k));
         html_text(page, or_empty(s->names[k]));
         fprintf(page, "<td>%.0f<td>%.5g\n", sums[k].pixels, sums[k].score / sums[k].pixels);
     }
@@ -246,7 +251,7 @@ static void print_matches(const spectra *s, const match_sums *sums, const char *
     int k;
     for (k = 0; k < s->count; k++)
         if (sums[k].pixels > 0)
-            printf("%d %s: %.0f pixels, mean %s %.4g\n", k + 1, target_name(s, k, number), sums[k].pixels, method,
+            printf("%d %s: %.0f pixels, mean %s %.4g\n", number_of(s, k), target_name(s, k, number), sums[k].pixels, method,
                    sums[k].score / sums[k].pixels);
 }
 
@@ -266,6 +271,8 @@ static void run_library(const settings *s, char **names) {
     if (s->detect.truth || s->detect.roc)
         fail(EXIT_USAGE, "--%s: needs --target, not --library", s->detect.truth ? "truth" : "roc");
     check_similarity(s);
+    if (is_integer(chosen_type(s->output.type, SHS_TYPE_F32)))
+        fail(EXIT_USAGE, "--type: %s: scores of a library are written as f32 or f64", s->output.type);
     will_read_spectra(s->unmix.library);
     j = job_open(s, DETECT, names[0], names[1]);
     library = spectra_of(j, "--library", s->unmix.library);
@@ -275,7 +282,7 @@ static void run_library(const settings *s, char **names) {
     valid = similarity_map(j, &p, 2) / 2;
     j->out.names = band_names;
     output_show(j, "Band", NULL);
-    sums = sum_matches(&j->out, library.count);
+    sums = sum_matches(&j->out, &library);
     print_matches(&library, sums, similarity_names[which]);
     if (s->output.report) match_report(j, &library, sums);
     match_page(j, &library, sums, similarity_names[which]);

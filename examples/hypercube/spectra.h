@@ -188,11 +188,12 @@ static sensor sensor_of_cube(const char *name) {
     double *fwhm = header_list(&f.text, "fwhm", f.bands);
     sensor s;
     int i;
-    if (!has_wavelengths(&f)) fail(EXIT_ERROR, "%s: wavelength: the key is missing, and --resample needs it", name);
+    if (!has_wavelengths(&f)) fail(EXIT_ERROR, "%s: wavelength: %s, and --resample needs it", name, wavelengths_missing(&f));
     s.count = f.bands;
     s.centre = bands_in_nanometres(&f, NULL, f.bands);
     s.width = ALLOCATE(double, f.bands);
     for (i = 0; i < f.bands && fwhm; i++) {
+        if (!(fwhm[i] > 0)) fail(EXIT_ERROR, "%s: fwhm: band %d has %.6g: --resample needs widths above 0", name, i + 1, fwhm[i]);
         s.width[i] = fwhm[i] * unit_of(&f)->factor;
         if (unit_of(&f)->reciprocal) s.width[i] = s.centre[i] * fwhm[i] / f.axis.wavelength[i];
     }
@@ -257,9 +258,33 @@ static sensor sensor_read(const char *name) {
     return sensor_of_table(name);
 }
 
-/* Makes the outputs of s those of `count` bands of a sensor that lie within the wavelengths of s. place[i]: which one output i is. */
+/* The usual distance of bands side by side: the median. */
+static double usual_step(int n, const double *x) {
+    double *steps, step;
+    int i;
+    if (n < 2) return 0;
+    steps = ALLOCATE(double, n);
+    for (i = 0; i + 1 < n; i++) steps[i] = x[i + 1] - x[i];
+    qsort(steps, (size_t)(n - 1), sizeof *steps, ascending);
+    step = steps[(n - 1) / 2];
+    free(steps);
+    return step;
+}
+
+/* Whether a band of the spectra lies within `reach` of a wavelength: bad bands and deleted channels leave gaps, in which nothing
+   was measured. */
+static int is_measured(int n, const double *x, double wavelength, double reach) {
+    int i;
+    for (i = 0; i < n; i++)
+        if (fabs(x[i] - wavelength) <= reach) return 1;
+    return 0;
+}
+
+/* Makes the outputs of s those of `count` bands of a sensor that lie within the wavelengths of s, and not in a gap between them.
+   place[i]: which one output i is. */
 static void take_sensor(spectral_steps *s, int count, const double *centre, const double *width, int *place) {
     int k;
+    double step = usual_step(s->n, s->wavelength);
     s->response = ALLOCATE(double, elements(count, s->n));
     s->centre = ALLOCATE(double, count);
     s->width = ALLOCATE(double, count);
@@ -267,6 +292,7 @@ static void take_sensor(spectral_steps *s, int count, const double *centre, cons
     for (k = 0; k < count; k++) {
         const int to = s->outputs;
         double *weights = s->response + elements(to, s->n);
+        if (!is_measured(s->n, s->wavelength, centre[k], fmax(width[k] / 2, step))) continue;
         if (response_of(s->n, s->wavelength, centre[k], width[k], weights) < least_share) continue;
         s->centre[to] = centre[k];
         s->width[to] = width[k];
@@ -281,10 +307,10 @@ static void resample_to(spectral_steps *s, const char *name, const char *of) {
     int *place = ALLOCATE(int, to.count);
     take_sensor(s, to.count, to.centre, to.width, place);
     if (!s->outputs)
-        fail(EXIT_ERROR, "%s: --resample: none of its %d bands (%.6g to %.6g nm) lies within %.6g to %.6g nm of %s", name, to.count,
+        fail(EXIT_ERROR, "%s: --resample: none of its %d bands (%.6g to %.6g nm) lies within %.6g to %.6g nm of %s, near a band of it", name, to.count,
              to.centre[0], to.centre[to.count - 1], s->wavelength[0], s->wavelength[s->n - 1], of);
     if (s->outputs < to.count)
-        printf("%s: %d of %d bands: the others lie beyond %.6g to %.6g nm\n", name, s->outputs, to.count, s->wavelength[0],
+        printf("%s: %d of %d bands: the others lie beyond %.6g to %.6g nm, or far from its bands\n", name, s->outputs, to.count, s->wavelength[0],
                s->wavelength[s->n - 1]);
     free(to.centre);
     free(to.width);
@@ -355,7 +381,8 @@ static void spectra_of_cube(const settings *s, char **names) {
     spectral_steps p;
     const int *numbers = j->bands;
     double *list, valid;
-    if (!has_wavelengths(&j->in)) fail(EXIT_ERROR, "%s: wavelength: the key is missing, and spectra needs it", j->in.header_name);
+    if (!has_wavelengths(&j->in))
+        fail(EXIT_ERROR, "%s: wavelength: %s, and spectra needs it", j->in.header_name, wavelengths_missing(&j->in));
     list = bands_in_nanometres(&j->in, j->bands, j->cube.band_count);
     p = spectral_plan(s, j->cube.band_count, list, j->in.header_name);
     output_start(j, p.outputs, "Spectra of ");

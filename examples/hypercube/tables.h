@@ -8,6 +8,7 @@
 typedef struct spectra {
     int count;
     char **names;
+    int *number;      /* of each among those of its table, from 1; NULL: all of them are here */
     shs_wide *values; /* bands in use x count */
 } spectra;
 
@@ -85,7 +86,12 @@ static char **table_cells(const char **at, char separator, int *count) {
     return cells;
 }
 
-/* Whether nothing, or a word, says that a number is missing; spectral libraries mark deleted channels by -1.23e34. */
+/* Whether a number stands for a missing one: -1.23e34 of deleted channels in spectral libraries, -9999 or the least i16. */
+static int is_gap_number(double number) {
+    return !isfinite(number) || number < -1e30 || !(fabs(number + 9999) > 0) || !(fabs(number + 32768) > 0);
+}
+
+/* Whether nothing, or a word, says that a number is missing. */
 static int is_gap(const char *cell) {
     static const char *const words[] = {"", "-", "nan", "na", "n/a", "null", "none", "#n/a", "missing", "nothing"};
     char *lower = plain_letters(cell);
@@ -107,7 +113,7 @@ static int cell_number(const char *cell, char separator, double *number) {
     length = any_number(copy, number);
     if (length && copy[length]) length = 0;
     free(copy);
-    if (!isfinite(*number) || *number < -1e30) *number = NO_NUMBER;
+    if (is_gap_number(*number)) *number = NO_NUMBER;
     return length > 0;
 }
 
@@ -295,19 +301,26 @@ static table table_read(const char *name) {
     return t;
 }
 
-/* Name number k of a list between commas; NULL where it is not there. */
-static char *listed_name(const char *at, int k) {
-    for (; at && *at && k > 0; k--) at += strcspn(at, ",") + (at[strcspn(at, ",")] != 0);
-    if (at && *at) return tidy_text(at, at + strcspn(at, ","), 0);
-    return NULL;
+/* The names of a library's spectra. A list of another number of names would name the wrong ones: a name may hold a comma. */
+static void name_columns(table *t, const cube_file *f) {
+    int count, differs, k;
+    const char *list = header_find(&f->text, "spectra names", &differs);
+    char **items;
+    if (!list) return;
+    items = split_items(list, &count);
+    if (count == f->lines)
+        for (k = 0; k < count; k++) t->names[k] = joined(items[k], "");
+    else
+        warn("%s: spectra names: %d names for %d spectra: they are not used, and the spectra are numbered", f->header_name, count,
+             f->lines);
+    free_items(items, count);
 }
 
 /* ENVI's spectral library as a table, with its wavelengths in the last column. */
 static table library_read(const char *name) {
     table t = SHS_ZERO;
     cube_file f = cube_open(name, NULL);
-    int named = has_wavelengths(&f), k, b, differs;
-    const char *names = header_find(&f.text, "spectra names", &differs);
+    int named = has_wavelengths(&f), k, b;
     char *values;
     if (!is_library(&f.text)) fail(EXIT_ERROR, "%s: file type: it is no ENVI Spectral Library", f.header_name);
     t.name = name;
@@ -324,14 +337,14 @@ static table library_read(const char *name) {
     t.values = (double *)allocate((size_t)t.rows * (size_t)t.columns, sizeof(double));
     values = (char *)allocate((size_t)f.bands * (size_t)f.lines, shs_type_size(f.type));
     must_read(&f, 0, f.lines, values);
-    for (k = 0; k < f.lines; k++) {
-        t.names[k] = listed_name(names, k);
+    name_columns(&t, &f);
+    for (k = 0; k < f.lines; k++)
         for (b = 0; b < f.bands; b++) {
             double value = get_value(values, value_index(&f, f.lines, k, 0, b), f.type, f.swap);
-            if (is_missing(&f, value) || value < -1e30) value = NO_NUMBER;
+            if (is_missing(&f, value) || is_gap_number(value)) value = NO_NUMBER;
+            if (f.axis.good && !(f.axis.good[b] > 0)) value = NO_NUMBER;
             t.values[(size_t)b * (size_t)t.columns + (size_t)k] = value;
         }
-    }
     for (b = 0; named && b < f.bands; b++) t.values[(size_t)b * (size_t)t.columns + (size_t)f.lines] = f.axis.wavelength[b];
     free(values);
     cube_close(&f);
@@ -990,7 +1003,12 @@ static void place_by_number(const job *j, const table *t, row_place *places) {
 static void place_rows(const job *j, table *t, row_place *places) {
     if (t->wavelengths >= 0 && has_wavelengths(&j->in)) place_by_wavelength(j, t, places);
     else if (t->band_numbers >= 0) place_by_number(j, t, places);
-    else place_by_row(j, t, places);
+    else {
+        place_by_row(j, t, places);
+        if (t->wavelengths >= 0)
+            warn("%s: rows are taken for bands in their order, not by wavelength: %s: wavelength: %s", t->name, j->in.header_name,
+                 wavelengths_missing(&j->in));
+    }
 }
 
 /* ---- scale -------------------------------------------------------------------------------------------------------- */
@@ -1074,7 +1092,7 @@ static void compare_sizes(const job *j, const table *t, const spectra *s) {
     if (j->mode == DETECT && j->s->method && !strcmp(j->s->method, "sam")) return;
     for (i = 0; i < count; i++) mean += fabs((double)s->values[i]) / (double)count;
     typical = typical_value(j);
-    if (!(mean > 0) || !(typical > 0) || (mean < 60 * typical && mean > typical / 300)) return;
+    if (!(mean > 0) || !(typical > 0) || (mean < 60 * typical && mean > typical / 60)) return;
     warn("%s: its spectra are about %.4g, the pixels of %s about %.4g: are both in one unit? A reflectance scale factor in a "
          "header says what is",
          t->name, mean, j->in.header_name, typical);
@@ -1127,24 +1145,27 @@ static char *name_for_header(const char *name) {
 }
 
 static spectra spectra_from_table(const job *j, const char *name) {
-    int library = has_extension(name, ".hdr") || has_extension(name, ".sli"), used = j->cube.band_count, c, missing, gaps = 0;
+    int library = has_extension(name, ".hdr") || has_extension(name, ".sli"), used = j->cube.band_count, c, missing, gaps = 0, number = 0;
     table t = library ? library_read(name) : table_read(name);
     row_place *places = ALLOCATE(row_place, used);
     spectra s = SHS_ZERO;
     if (!library) classify_columns(j, &t);
     if (t.wavelengths >= 0 && !has_wavelengths(&j->in) && t.band_numbers < 0 && !library && t.rows != j->in.bands && t.rows != used)
-        fail(EXIT_ERROR, "%s: wavelength: the key is missing or damaged, and %s needs it", j->in.header_name, name);
+        fail(EXIT_ERROR, "%s: wavelength: %s, and %s needs it", j->in.header_name, wavelengths_missing(&j->in), name);
     place_rows(j, &t, places);
     s.names = ALLOCATE(char *, t.columns);
     s.values = (shs_wide *)allocate((size_t)used * (size_t)t.columns, sizeof(shs_wide));
+    s.number = ALLOCATE(int, t.columns);
     for (c = 0; c < t.columns; c++) {
         if (c == t.wavelengths || t.left_out[c]) continue;
+        number++;
         missing = take_column(j, &t, places, c, s.values + (size_t)s.count * (size_t)used);
         if (missing) {
             warn("%s: %s is missing in band %d, which is in use: this spectrum is left out", name, column_name(&t, c), missing);
             gaps++;
             continue;
         }
+        s.number[s.count] = number;
         s.names[s.count++] = name_for_header(t.names[c]);
     }
     if (!s.count) fail(EXIT_ERROR, "%s: none of %d spectra has all bands in use", name, gaps);

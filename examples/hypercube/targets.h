@@ -45,6 +45,7 @@ static void spectra_free(spectra *s) {
     int k;
     for (k = 0; k < s->count; k++) free(s->names[k]);
     free(s->names);
+    free(s->number);
     free(s->values);
 }
 
@@ -109,8 +110,14 @@ static int roc_curve(const scored *pixels, size_t count, double *x, double *y) {
     return points;
 }
 
+/* The number of spectrum k in its table, from 1. */
+static int number_of(const spectra *s, int k) {
+    if (s->number) return s->number[k];
+    return k + 1;
+}
+
 static const char *target_name(const spectra *s, int k, char *number) {
-    sprintf(number, "%d", k + 1);
+    sprintf(number, "%d", number_of(s, k));
     if (s->names[k] && *s->names[k]) return s->names[k];
     return number;
 }

@@ -319,11 +319,12 @@ static int take_shares(const cube_file *f, const char *line, int x, double *shar
     return 1;
 }
 
-/* Returns the RMSE between the abundances, divided by their sum, and known abundances, over the pixels that have both. */
+/* Returns the RMSE between the abundances that were written and known abundances, over the pixels that have both. */
 static double abundance_error(const job *j, cube_file *known, const int *match) {
     cube_file map = cube_open(j->out.header_name, j->out.data_name);
     double *here = ALLOCATE(double, map.bands), *there = ALLOCATE(double, map.bands);
     char *line, *truth;
+    (void)scale_by_gains(&map); /* stretched ones */
     double sum2 = 0, count = 0;
     int x, y, k;
     if (j->out.folded) fold_line(&map);
@@ -333,11 +334,9 @@ static double abundance_error(const job *j, cube_file *known, const int *match) 
         must_read(&map, y, 1, line);
         must_read(known, y, 1, truth);
         for (x = 0; x < map.samples; x++) {
-            double sum = 0;
             if (!take_shares(&map, line, x, here) || !take_shares(known, truth, x, there)) continue;
-            for (k = 0; k < map.bands; k++) sum += here[k];
-            for (k = 0; k < map.bands && sum > 0; k++) {
-                double error = here[k] / sum - there[match[k]];
+            for (k = 0; k < map.bands; k++) {
+                double error = here[k] - there[match[k]];
                 sum2 += error * error;
                 count++;
             }
@@ -499,6 +498,7 @@ static void unmix_pixels(job *j, const spectra *of, shs_constraint constraint, i
     call.sink = &sink;
     if (misfit && !way.kept) check_unmixing(j, run_cube(j, call));
     progress_clear();
+    note_stretch(j, of->count, call);
     if (misfit) side_finish(j, misfit, "RMSE");
 }
 

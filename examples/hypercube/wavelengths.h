@@ -156,15 +156,40 @@ static const wave_unit *unit_of(const cube_file *f) {
     return unit_by_size(f->axis.wavelength[0]);
 }
 
-/* Whether the cube says where its bands are: an index of bands does not. */
-static int has_wavelengths(const cube_file *f) {
-    int i, physical = f->axis.wavelength != NULL;
-    char *plain = plain_letters(f->axis.units);
-    if (begins_with(plain, "index") || begins_with(plain, "band")) physical = 0;
-    free(plain);
-    for (i = 0; physical && i < f->bands; i++) physical = f->axis.wavelength[i] > 0;
-    return physical;
+/* The first band whose wavelength is not above 0, as lists of sensors have it for bands without data; -1: all are. */
+static int band_without_wavelength(const cube_file *f) {
+    int i;
+    for (i = 0; i < f->bands; i++)
+        if (!(f->axis.wavelength[i] > 0)) return i;
+    return -1;
 }
+
+/* Whether the list numbers the bands: by its unit, or, without a known one, as it counts from 0 or 1. */
+static int is_band_index(const cube_file *f) {
+    char *plain = plain_letters(f->axis.units);
+    const double *list = f->axis.wavelength;
+    int i, index = begins_with(plain, "index") || begins_with(plain, "band");
+    free(plain);
+    if (index || unit_named(f->axis.units) || f->bands < 2) return index;
+    if (!(list[0] >= 0 && list[0] <= 1) || list[0] > floor(list[0])) return 0;
+    for (i = 1; i < f->bands; i++)
+        if (fabs(list[i] - list[0] - i) > 0) return 0;
+    return 1;
+}
+
+/* What a message says of a cube that does not say where its bands are; NULL: it does. */
+static const char *wavelengths_missing(const cube_file *f) {
+    static char text[80];
+    int band;
+    if (!f->axis.wavelength) return "the key is missing or damaged";
+    if (is_band_index(f)) return "it numbers the bands";
+    band = band_without_wavelength(f);
+    if (band < 0) return NULL;
+    sprintf(text, "band %d has %.6g, so the list is not used", band + 1, f->axis.wavelength[band]);
+    return text;
+}
+
+static int has_wavelengths(const cube_file *f) { return !wavelengths_missing(f); }
 
 static double band_nanometres(const cube_file *f, int band) { return to_nanometres(unit_of(f), f->axis.wavelength[band]); }
 

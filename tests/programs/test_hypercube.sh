@@ -727,10 +727,20 @@ for v in 0 1; do
     for o in "unmix --endmembers few.csv" "unmix --endmembers few.csv --constraint scaled" "detect --method osp --target 0,0" \
         "convert --range auto --type f32" "pca --rescale 0,255" "rx --rescale 0,1 --type f64"; do
         # shellcheck disable=SC2086 # words
-        check "${o%% *} ${o#* }, $v is missing: runs" good ${o%% *} few.hdr lost.hdr ${o#* }
+        check "${o%% *} ${o#* }, $v is missing: runs" run ${o%% *} few.hdr lost.hdr ${o#* }
         check "${o%% *} ${o#* }, $v is missing: one pixel of the output" is "$(band lost 1 | cut -d' ' -f4)" 1
     done
 done
+# As many dimensions as pixels less one: every pixel is as far from the mean as each other one.
+check "rx of few pixels: runs" run rx few.hdr lost.hdr --precise
+check "rx of few pixels: it is said" grep -q 'few.hdr: 3 pixels in 2 dimensions: all scores are alike' err.txt
+printf '\001\002\001\001' >few_class.img; header few_class 4 1 1 1 bsq 0 "file type = ENVI Classification" "classes = 3"
+check "rx of few pixels of a class: runs" run rx few.hdr lost.hdr --precise --class few_class.hdr
+check "rx of few pixels of a class: it is said" grep -q 'few_class.hdr: class 1: 3 pixels in . dimensions*: all scores are alike' err.txt
+check "classes stay classes: runs" good convert few_class.hdr same.hdr --interleave bip
+check "classes stay classes" grep -qx 'file type = ENVI Classification' same.hdr
+check "classes as floats: runs" good convert few_class.hdr same.hdr --type f32 --range 0,1
+check "classes as floats are none" grep -qx 'file type = ENVI Standard' same.hdr
 header wide 5 1 1 4 bsq 0
 check "rx into integers: runs" run rx wide.hdr lost.hdr --precise --type u8
 check "rx into integers: zeros are said" grep -q '4 valid values became 0, which also marks' err.txt
@@ -1146,7 +1156,7 @@ gain=$(sed -n '/^data gain values/,/}/p' same.hdr | tr -d '{}\n' | sed 's/.*= */
 check "--range auto: the gains lead back, through those of the input" near "$gain" 0.116862745 1e-8
 sed '/^data gain/d; /^data offset/d' geo.hdr >plain_geo.hdr; cp geo.img plain_geo.img
 check "--range LOW,HIGH: runs" run convert plain_geo.hdr same.hdr --range 100,110 --bands 3-4
-check "--range LOW,HIGH: what is beyond is clamped, and said" grep -q 'same.hdr: 50 values do not fit u8 and were clamped to 0..255; --range' err.txt
+check "--range LOW,HIGH: what is beyond is clamped, and said" grep -q 'same.hdr: 50 values do not fit u8 and were clamped to 0..255; a wider --range' err.txt
 check "--range LOW,HIGH: the pixels" is "$(od -An -tu1 -v same.img | xargs | cut -d' ' -f20-24)" "0 0 26 51 77"
 check "--range bands: runs" good convert plain_geo.hdr same.hdr --range bands
 check "--range bands: each from 0 to 255" is "$(band same 1 --bands 1) $("$program" info same.hdr --bands 3 | tail -n 1 | awk '{ print $3, $5 }')" "$(band same 1 --bands 1) 0 255"
@@ -1481,6 +1491,12 @@ check "a library by its header: runs" good detect scene.hdr same.hdr --bbl --tar
 check "a library: the scores of the table" is "$(band spectra 1) $(band spectra 2)" "$(band table 1) $(band table 2)"
 check "a library by its header: the same" cmp same.img spectra.img
 check "a library: bands have its names" grep -qx '  dark}' spectra.hdr
+sed 's/{ paint, dark }/{ paint, red, dark }/' library.hdr >commas.hdr; cp library.sli commas.sli
+check "a library of other names: runs" run detect scene.hdr spectra.hdr --bbl --target commas.sli --method ace
+check "a library of other names: it is said" grep -q 'commas.hdr: spectra names: 3 names for 2 spectra: they are not used' err.txt
+check "a library of other names: numbers" grep -qx '  ace 2}' spectra.hdr
+sed "\$a bbl = {0$(seq 2 "$(($(wc -l <whole.csv) - 1))" | sed 's/.*/,1/' | tr -d '\n')}" library.hdr >badband.hdr; cp library.sli badband.sli
+check "a library with a bad band: runs" run detect scene.hdr spectra.hdr --bbl --library badband.sli
 check "a library: abundances" good unmix scene.hdr spectra.hdr --bbl --endmembers library.sli --constraint nonnegative
 fails "a cube in place of a library" 1 "scene.hdr: file type: it is no ENVI Spectral Library" detect scene.hdr bad.hdr --target scene.hdr
 fails "a library that is not there" 1 "none_such.sli: its header is missing" detect scene.hdr bad.hdr --target none_such.sli
@@ -1572,6 +1588,23 @@ printf 'a,b\n10,0\n0,10\n' >pure.csv; printf '\012\000\000\012\005\005' >blend.i
 printf '\001\000\000\000\000\000\001\000\361\330\001\000' >shares.img; header shares 3 1 2 2 bip 0 "data ignore value = -9999"
 check "abundances: a missing pixel" good unmix blend.hdr same.hdr --endmembers pure.csv --abundances shares.hdr
 check "abundances: a missing pixel: the others" is "$(value_of rmse)" 0.0000
+# The error is that of what was written: through the gains where it is stretched, and not of shares of a sum.
+for how in "--rescale 0,1" "--type u8 --rescale 0,255" "--type i16 --rescale=-1000,1000"; do
+    # shellcheck disable=SC2086 # several words
+    check "abundances, $how: runs" good unmix blend.hdr same.hdr --endmembers pure.csv --abundances shares.hdr $how
+    check "abundances, $how: none" near "$(value_of rmse)" 0 0.003
+done
+printf 'a,b\n20,0\n0,20\n' >bright.csv
+check "abundances of half: runs" good unmix blend.hdr same.hdr --endmembers bright.csv --abundances shares.hdr --constraint none
+check "abundances of half: their error" is "$(value_of rmse)" 0.3536
+for how in "unmix --endmembers pure.csv" "detect --target 0,0 --method sam" "rx --precise" "rx --local 1,3 --ridge 1"; do
+    # shellcheck disable=SC2086 # several words
+    check "stretched, ${how%% *}: as it is" run ${how%% *} blend.hdr plain.hdr ${how#* } --type f64
+    # shellcheck disable=SC2086 # several words
+    check "stretched, ${how%% *}: runs" run ${how%% *} blend.hdr stretched.hdr ${how#* } --type f64 --rescale 0,10
+    check "stretched, ${how%% *}: back" good convert stretched.hdr back.hdr --gains
+    check "stretched, ${how%% *}: the same" near "$(band back 1 | cut -d' ' -f2)" "$(band plain 1 | cut -d' ' -f2)" 1e-6
+done
 fails "the picture over the table" 2 "would replace the input" detect scene.hdr bad.hdr --bbl --target paint.csv --truth scene_truth.hdr --roc paint.csv
 
 echo "== tables as people write them"
@@ -1595,7 +1628,29 @@ shares() { "$program" info same.hdr | awk 'seen { printf "%.0f %.0f %.0f ", 1000
 # mixes NAME CUBE TABLE [ARGUMENTS...]: the abundances of two spectra are those that the pixels were mixed by
 mixes() { check "$1: runs" good unmix "$2" same.hdr --endmembers "$3" "${@:4}"; check "$1" is "$(shares)" "0 583 1000 0 417 1000 "; }
 mixes "a table" mix.hdr mix.csv
-mixes "a table by rows: the cube has no wavelengths" bare.hdr mix.csv
+# by_rows NAME CUBE WHY: the rows of a table with wavelengths are taken for the bands of the cube in their order, and it is said
+by_rows() {
+    check "$1: runs" run unmix "$2" same.hdr --endmembers mix.csv
+    check "$1" is "$(shares)" "0 583 1000 0 417 1000 "
+    check "$1: it is said" grep -q "mix.csv: rows are taken for bands in their order, not by wavelength: $2: wavelength: $3" err.txt
+}
+by_rows "a table by rows: the cube has no wavelengths" bare.hdr "the key is missing"
+sed 's/Nanometers/Index/' mix.hdr >index.hdr; cp mix.img index.img
+by_rows "a table by rows: the cube numbers its bands" index.hdr "it numbers the bands"
+sed "s/^wavelength = .*/wavelength = {1,2,3,4,5,6}/; s/Nanometers/Unknown/" mix.hdr >counted.hdr; cp mix.img counted.img
+by_rows "a table by rows: the cube counts its bands" counted.hdr "it numbers the bands"
+sed 's/{400/{0/' mix.hdr >zeroth.hdr; cp mix.img zeroth.img
+by_rows "a table by rows: a band without a wavelength" zeroth.hdr "band 1 has 0"
+check "a band without a wavelength: it is said once" is "$(grep -c '^hypercube: zeroth.hdr: wavelength: band 1 has 0, so the list is not used$' err.txt)" 1
+check "a band without a wavelength: a model" good pca mix.hdr same.hdr --components 1 --save waves.model
+check "a band without a wavelength: apply" run apply waves.model zeroth.hdr same.hdr
+check "a band without a wavelength: apply says it" grep -q 'zeroth.hdr: bands are taken in their order, not by wavelength as waves.model has them' err.txt
+# What marks missing numbers in tables is no reflectance.
+for gap in -9999 -9999.0 -32768 -1.23e34; do
+    sed "s/^600,120/600,$gap/" mix.csv >gapped.csv
+    check "$gap in a table: runs" run unmix mix.hdr same.hdr --endmembers gapped.csv
+    check "$gap in a table: is missing" grep -q "gapped.csv: column 2 'a' is missing in band 3" err.txt
+done
 for h in Wavelength WAVELENGTH '"wavelength"' 'Wavelength (nm)' wavelength_nm wavelengths wl WL_nm lambda nm 'Wavelength [nanometers]' 'wave length' \
     'Center Wavelength' 'band center (nm)' wvl Wellenlaenge 'wavelength,nm' wavelengthnm WavelengthNm λ; do
     sed "1s/wavelength/$h/" mix.csv >t.csv
@@ -1812,7 +1867,7 @@ mixes "reflectances in floats, reflectances" refl.hdr parts.csv
 mixes "reflectances in floats, a library x 10000" refl.hdr large.sli
 check "nothing states a scale: runs" run unmix refl.hdr same.hdr --endmembers large.csv
 check "nothing states a scale: it is said" grep -q 'large.csv: its spectra are about .* the pixels of refl.hdr about' err.txt
-printf 'reflectance scale factor = 10000\n' >>refl.hdr
+sed -i 's/^reflectance scale factor = 1$/reflectance scale factor = 10000/' refl.hdr
 already="refl.hdr: reflectance scale factor: 10000, but its values are about"
 fails "a factor of floats that are reflectances" 1 "$already" unmix refl.hdr bad.hdr --endmembers parts.csv
 for m in pca rx "index --index #2-#1" convert; do
@@ -1823,7 +1878,7 @@ check "a model of reflectances, for such floats: fitted" good pca scaled.hdr sca
 fails "a model of reflectances, a factor of floats that are reflectances" 1 "$already" apply refl.model refl.hdr bad.hdr
 check "a model of stored values, for such floats: fitted" good pca scaled.hdr scaled_pc.hdr --save stored.model
 fails "a model of stored values, a factor of floats that are reflectances" 1 "$already" apply stored.model refl.hdr bad.hdr
-sed -i '$d' refl.hdr
+sed -i 's/^reflectance scale factor = 10000$/reflectance scale factor = 1/' refl.hdr
 for m in pca mnf "ica --components 1" rx; do
     # shellcheck disable=SC2086 # words
     check "${m%% *}: nothing states a scale: fitted" run $m mix.hdr same.hdr --save bare.model

@@ -108,6 +108,15 @@ check "resampling: of a line exactly" is "$(values same)" "4 6"
 check "resampling: says which are left out" grep -q "sensor.csv: 2 of 3 bands" out.txt
 check "resampling: the new wavelengths" grep -q '^wavelength = {550, 650}' <(tr -d '\n' <same.hdr | sed 's/wavelength = {/\nwavelength = {/; s/ *550/550/; s/, */, /g')
 check "resampling: the new widths" grep -q 'fwhm' same.hdr
+# Bands between 450 and 600 nm are bad: no value is made up for 520 nm, which lies among them.
+floats deleted 1 1.5 2 3 4 6
+header deleted 1 1 6 4 bip 'wavelength = {400, 425, 450, 600, 625, 650}' 'wavelength units = Nanometers'
+printf 'wavelength,fwhm\n425,10\n520,10\n625,10\n' >across.csv
+check "resampling: a gap: runs" run spectra deleted.hdr gap.hdr --resample across.csv
+check "resampling: a gap: no band in it" is "$(values gap | wc -w)" 2
+check "resampling: a gap: it is said" grep -q 'across.csv: 2 of 3 bands: the others lie beyond 400 to 650 nm, or far from its bands' out.txt
+header narrow 1 1 5 4 bip "$wave" 'fwhm = {10, 10, 0, 10, 10}' 'wavelength units = Nanometers'; cp line.img narrow.img
+fails "resampling: a width of 0" 1 "narrow.hdr: fwhm: band 3 has 0: --resample needs widths above 0" spectra line.hdr bad.hdr --resample narrow.hdr
 printf 'wavelength,a,b\n400,3,4\n450,2.625,1\n600,3,2\n700,4.5,1\n900,10.5,6\n' >five.csv
 check "a table" run spectra five.csv same.csv --continuum divide
 check "a table: the second spectrum" is "$(cut -d, -f3 same.csv | tail -n 5 | awk '{ printf "%s%.6g", (NR > 1 ? " " : ""), $1 }')" "1 0.238095 0.416667 0.192308 1"
@@ -183,7 +192,7 @@ check "spectra takes it" good spectra scene.hdr same.hdr --bands 1-5 --mask gree
 check "spectra takes it: those pixels" is "$(values same | tr ' ' '\n' | grep -vc nan)" $((5 * marked))
 same_whatever "an index" same.hdr index --bbl --index '(b860-b660)/(b860+b660)+sqrt(b2200)'
 same_whatever "a mask" same.hdr index --index NDWI --below -0.1
-fails "no wavelengths for a band" 1 "nowhere.hdr: wavelength: the key is missing, and b860 needs it; #7 is band 7" index nowhere.hdr bad.hdr --index NDVI
+fails "no wavelengths for a band" 1 "nowhere.hdr: wavelength: the key is missing or damaged, and b860 needs it; #7 is band 7" index nowhere.hdr bad.hdr --index NDVI
 fails "no such wavelength" 1 "b3000: the nearest band in use is at 1000 nm, farther than 150 nm" index pair.hdr bad.hdr --index b3000
 fails "no such band" 1 "#9: no band in use has this number" index pair.hdr bad.hdr --index '#9/#1'
 fails "zero everywhere" 1 "'1/(#1-#1)' has no value in any pixel: .*divides by zero everywhere" index pair.hdr bad.hdr --index '1/(#1-#1)'
@@ -423,6 +432,11 @@ check "library: runs" good detect like.hdr same.hdr --library pairs.csv --method
 check "library: the best match and its score; none with a 0, or missing" is "$(values same)" "2 0 2 0 1 0 nan nan nan nan"
 check "library: says how many" grep -qx '2 up: 2 pixels, mean sid 0' out.txt
 check "library: a table of it" is "$(tail -n 2 counts.csv | xargs)" "1,down,1,0 2,up,2,0"
+fails "library: integers" 2 "--type: i16: scores of a library are written as f32 or f64" detect like.hdr bad.hdr --library pairs.csv --type i16
+awk -F, 'NR == 1 { print "gone," $0; next } { print (NR == 3 ? "-1.23e34," : "1,") $0 }' pairs.csv >gone.csv
+check "library: a spectrum with a gap: runs" run detect like.hdr gone.hdr --library gone.csv --method sid --interleave bip
+check "library: a spectrum with a gap: the numbers of the others" is "$(values gone)" "3 0 3 0 2 0 nan nan nan nan"
+check "library: a spectrum with a gap: how many" grep -qx '3 up: 2 pixels, mean sid 0' out.txt
 check "library: a page" grep -q '<tr><td>2<td>up<td>2<td>0$' page.html
 check "library: band names" grep -q '^  Best match,$' same.hdr
 check "library: pixels" is "$(value_of pixels)" 3
@@ -547,6 +561,17 @@ check "compare: runs" good compare one.hdr two.hdr same.hdr --report off.csv --i
 check "compare: root mean squares, angles" is "$(values same)" "3.53553 0.785398 0 0 nan nan"
 check "compare: all pixels" is "$(tail -n 1 out.txt)" "rmse=2.5 largest=4 equal=1 pixels=2 bands=2"
 check "compare: bands" is "$(tail -n 2 off.csv | xargs)" "1,1.5,3,2.12132034,3,-1 2,2.5,4.5,2.82842712,4,1"
+# Correlation of values whose mean is large beside what varies: 16777216 and the next floats.
+floats high 16777216 16777218 16777220 16777222
+floats higher 16777220 16777224 16777228 16777232
+header high 4 1 1 4 bip; header higher 4 1 1 4 bip
+check "compare: large means" good compare high.hdr higher.hdr same.hdr --report high.csv
+check "compare: large means: a correlation of 1" is "$(tail -n 1 high.csv)" "1,16777219,16777226,7.34846923,10,1"
+header scaled 3 1 2 4 bip 'reflectance scale factor = 10'; cp one.img scaled.img
+check "compare: reflectance" run convert scaled.hdr reflectance.hdr --reflectance
+check "compare: reflectance has the factor 1" grep -qx 'reflectance scale factor = 1' reflectance.hdr
+check "compare: reflectance with stored values" good compare scaled.hdr reflectance.hdr same.hdr --reflectance
+check "compare: reflectance with stored values: equal" is "$(value_of equal)" "$(value_of pixels)"
 check "compare: a right angle" good compare one.hdr turned.hdr same.hdr --interleave bip
 check "compare: a right angle: half of pi" is "$(values same | cut -d' ' -f2)" 1.5708
 check "compare: interleaves are equal" good compare scene.hdr scene_bil.hdr same.hdr
