@@ -721,12 +721,14 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
    largest values of D and y is outside 2^-104 .. 2^104 (2^970), or that all coefficients are below 2^-104 (2^-970). In double, and
    without doubles, the largest value of y has the bounds of D. SPARSEHS_ONLY_CODING looks for none of this.
 
-   Tolerances. The recurrence of ||r||^2 errs by about 4 eps |y|^2 / min d^2. Where this error matters, the residual y - Dx is
+   Tolerances. The recurrence of ||r||^2 errs by about 4 eps |y|^2 over the product of the three smallest d^2 / G_jj. Where this
+   error matters, the residual y - Dx is
    formed explicitly in shs_wide, and pursuit and errors2 use it: near the tolerance, below 1e-2 |y| (1e-6 in double), and with
    atoms of d^2 < 1e-2 G_jj (1e-4). A signal reported as reached is reached: ||y - Dx|| <= tolerance for the stored coefficients.
    For a signal without atoms ||y||^2 is compared as shs_wide rounds it.
    Below about 1e-6 |y| (1e-15 in double) rounding keeps more and more signals above the tolerance; they count as not reached.
-   shs_omp_one and shs_omp_gram go on until the recurrence is below the tolerance by more than its error. */
+   shs_omp_one and shs_omp_gram, which do not know y, go on until the recurrence is below the tolerance by 4 eps |y|^2 over the
+   smallest d^2 / G_jj, its usual error. */
 
 /* Codes are sparse: signal i has used[i] atoms, atoms[i*stride + k] with coefficient coefs[i*stride + k], k < used[i], in the
    order in which they were chosen. Coding fills the slots from used[i] on with zeros. The arrays are the caller's own, or come
@@ -1019,7 +1021,9 @@ SHS_API void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real *y,
 
        F F' + 2 gamma (sqrt(p) I - D~D~'),
 
-   from d_old, where D~ holds the newest atoms without atom j (with atom j if N~ > 1, and for NSGK). IPR (Barchiesi, Plumbley 2013)
+   from d_old, where D~ holds the newest atoms without atom j (with atom j if N~ > 1, and for NSGK). gamma has the unit of squared
+   signals. This is the authors' step: where gamma outweighs F F', and D~D~' has an eigenvalue above 2 sqrt(p), it turns atoms
+   towards each other. Use `coherence` for atoms that are far apart. IPR (Barchiesi, Plumbley 2013)
    decorrelates the atoms after the updates: each of `coherence_rounds` cuts |d_i'd_j| in D'D to `coherence`, makes a dictionary of
    the p leading eigenpairs, and rotates it to fit the signals best. The codes stay. u >= 2 from the start with large dictionaries
    and groups (n 512, N~ >= 128) raises the error.
@@ -1059,7 +1063,8 @@ typedef enum shs_replace {
 } shs_replace;
 
 typedef enum shs_keep {
-    SHS_KEEP_BEST = 0, /* return the dictionary of the lowest error (with a tolerance: of the fewest coefficients) */
+    SHS_KEEP_BEST = 0, /* return the dictionary of the lowest error (with a tolerance: of the fewest coefficients); with coherence or
+                          incoherence not the one at the start, whose atoms nothing has parted */
     SHS_KEEP_LAST = 1      /* return the one after the last update */
 } shs_keep;
 
@@ -9679,13 +9684,18 @@ typedef struct shs__omp_dictionary {
     shs_real *squares;  /* of the elements of D by stripes, for the lengths of weighted atoms */
 } shs__omp_dictionary;
 
+/* The three smallest d^2 / G_jj of the chosen atoms, 1 where there are fewer: how close the atoms are to being dependent. */
+typedef struct shs__shares {
+    shs_real least, second, third;
+} shs__shares;
+
 /* What is known of ||r||, and how well. */
 typedef struct shs__signal_error {
     shs_wide tolerance2; /* squared; 0 = none */
     shs_wide norm2;      /* ||y||^2 */
     shs_wide base2;      /* ||r||^2 when it was last known exactly */
     shs_wide residual2;  /* ||r||^2 by the recurrence */
-    shs_real smallest;   /* min d^2 / G_jj: how close the chosen atoms are to being dependent */
+    shs__shares shares;
 } shs__signal_error;
 
 /* The distances of all atoms from the span of the chosen atoms, for a rule of choice that asks for distances. */
@@ -9781,7 +9791,9 @@ SHS__PRIVATE void shs__omp_begin(shs__omp_signal *w, shs_wide norm2, int limit, 
     w->floor = 0;
     error->tolerance2 = scaled * scaled;
     error->norm2 = error->base2 = error->residual2 = norm2;
-    error->smallest = 1;
+    error->shares.least = 1;
+    error->shares.second = 1;
+    error->shares.third = 1;
     w->reached = tolerance > 0 && norm2 <= error->tolerance2;
     w->distances.measured = 0;
     w->distances.inflation = 1;
@@ -9880,6 +9892,19 @@ SHS__PRIVATE void shs__omp_choose(shs__omp_signal *w) {
     w->floor = SHS__OMP_GUARD * most / length;
 }
 
+/* share < third */
+SHS__PRIVATE void shs__omp_take_share(shs__shares *s, shs_real share) {
+    s->third = share;
+    if (share < s->second) {
+        s->third = s->second;
+        s->second = share;
+    }
+    if (share < s->least) {
+        s->second = s->least;
+        s->least = share;
+    }
+}
+
 /* Takes atom j in, whose part of row `chosen` of L is in place. alpha: its correlation with the residual; d2: its squared distance
    from the span of the chosen atoms. Returns 0, taking nothing, where that would only add rounding. */
 SHS__PRIVATE int shs__omp_take(shs__omp_signal *w, int j, shs_real alpha, shs_real d2, shs_real gjj) {
@@ -9897,7 +9922,7 @@ SHS__PRIVATE int shs__omp_take(shs__omp_signal *w, int j, shs_real alpha, shs_re
     w->atoms[k] = j;
     error->residual2 -= shs__square(w->t[k]);
     if (error->residual2 < 0) error->residual2 = 0;
-    if (d2 < error->smallest * gjj) error->smallest = d2 / gjj;
+    if (d2 < error->shares.third * gjj) shs__omp_take_share(&error->shares, d2 / gjj);
     w->chosen = k + 1;
     w->r_is_explicit = 0;
     return 1;
@@ -10025,25 +10050,34 @@ SHS__PRIVATE shs_status shs__omp_check_norm(const shs_real *norm2, shs_real tole
     return shs__omp_trusts(tolerance, (shs_wide)*norm2);
 }
 
-/* Decides whether the tolerance is reached; returns whether it is too close to call. The error of the recurrence is in proportion
-   to the residual where that was last exact. Storing the coefficients adds to it in proportion to them, within (k + 2) eps sum
+/* By how much the recurrence of ||r||^2 may err: in proportion to the residual where that was last exact. Each division by a small d
+   enlarges the errors of those before, so that the smallest d^2 alone does not bound what three of them do together. Such a bound
+   is many times what the error usually is. Without the signal nothing can settle the doubt, and the usual error has to do. */
+SHS__PRIVATE shs_wide shs__omp_slack(const shs__signal_error *error, int known) {
+    const shs__shares *s = &error->shares;
+    const shs_wide unit = SHS__WIDENED_EPS * error->base2;
+    if (!known) return 4 * unit / (shs_wide)s->least;
+    return 8 * unit / SHS__WIDE_PRODUCT(s->least, s->second, s->third);
+}
+
+/* Decides whether the tolerance is reached; returns whether it is too close to call. Storing the coefficients adds to it in proportion to them, within (k + 2) eps sum
    |x_k| |d_k|, and at right angles to the residual. Before shs__omp_confirm the slack of the residual is larger than the square of
    this error, which has eps^2. After it, when the residual is small and the coefficients are not, this error may be the larger one:
    from then on only the explicit residual can decide that the tolerance is reached. The same holds for atoms that nearly depend on
    others: there the b_k err by more than the last division shows. */
 SHS__PRIVATE int shs__omp_decide(shs__omp_signal *w) {
     const shs__signal_error *error = &w->error;
-    shs_wide slack = 4 * SHS__WIDENED_EPS * error->base2 / (shs_wide)error->smallest;
+    const shs_wide slack = shs__omp_slack(error, w->y != NULL);
     if (!(error->tolerance2 > 0)) return 0;
     w->reached = !w->confirms && error->residual2 + slack <= error->tolerance2 &&
-                 (error->smallest >= SHS__OMP_SURE || !w->y);
+                 (error->shares.least >= SHS__OMP_SURE || !w->y);
     return !w->reached &&
            !(error->residual2 - slack > error->tolerance2 && error->residual2 > SHS__OMP_TRUST2 * error->base2);
 }
 
 /* Whether the recurrence of ||r||^2, which began at base2, is too inexact to decide. */
 SHS__PRIVATE int shs__omp_unsure(const shs__omp_signal *w, shs_wide residual2, shs_wide base2) {
-    return w->confirms || !(residual2 > SHS__OMP_TRUST2 * base2) || w->error.smallest < SHS__OMP_SURE;
+    return w->confirms || !(residual2 > SHS__OMP_TRUST2 * base2) || w->error.shares.least < SHS__OMP_SURE;
 }
 
 /* x += inverse(L') t, and t = 0: the coefficients of the moment. Whether that changed any. */
@@ -10457,11 +10491,11 @@ SHS__OUTLINE int shs__nn_solve(shs__omp_signal *w, shs__nonnegative *e, int chos
     e->n = chosen;
     e->guard = SHS__WIDENED_OMP_GUARD;
     if (w->y && sizeof(shs_wide) > sizeof(shs_real)) e->guard *= e->guard;
-    e->smallest = (shs_wide)w->error.smallest;
+    e->smallest = (shs_wide)w->error.shares.least;
     for (i = 0; i < chosen; i++) e->state[i] = e->state[i] > 0;
     good = shs__small_enter(e, chosen - 1);
     if (good) shs__small_descend(e, 3 * chosen);
-    w->error.smallest = (shs_real)e->smallest;
+    w->error.shares.least = (shs_real)e->smallest;
     return good;
 }
 
@@ -14949,9 +14983,11 @@ SHS__PRIVATE shs_status shs__dl_replace_atoms(shs__dl_learner *w, int iteration,
 SHS__PRIVATE int shs__dl_better(shs_wide cost, shs_wide best) { return cost < best || !shs__wide_finite(1, &best); }
 
 SHS__PRIVATE void shs__dl_keep_best(shs__dl_learner *w, int updates, const shs_ksvd_record *record) {
+    const int parts = w->o->coherence > 0 || w->o->incoherence > 0;
+    const int first = parts && w->o->first_iteration == 0; /* the first whose atoms are parted */
     shs_wide cost = record->rmse_coding; /* what is being minimised */
     if (w->all.tolerant) cost = record->mean_atoms;
-    if (updates > 0 && w->o->keep == SHS_KEEP_BEST && !shs__dl_better(cost, w->best.cost)) return;
+    if (updates > first && w->o->keep == SHS_KEEP_BEST && !shs__dl_better(cost, w->best.cost)) return;
     w->best.cost = cost;
     w->report.best_iteration = updates;
     w->report.rmse = record->rmse_coding;

@@ -86,21 +86,49 @@ real inflation_of(real gjj, real d2, real left) {
 #define UNSURE 2
 #define PLACE(k, i) ((k) * ((k) + 1) / 2 + (i)) /* of element i of row k in a packed triangle */
 
-/* Where the recurrence stands: its error is about 4 eps |r|^2 (when that was last exact) over the smallest d^2 / G_jj, and more
-   where that is below SURE. */
-int verdict(wide residual2, wide base2, real smallest, wide tolerance2) {
-    wide slack = 4 * EPSILON * base2 / (wide)smallest;
+/* The three smallest d^2 / G_jj of the chosen atoms. */
+typedef struct shares {
+    real least, second, third;
+} shares;
+
+shares whole_shares(void) {
+    shares s;
+    s.least = 1;
+    s.second = 1;
+    s.third = 1;
+    return s;
+}
+
+void take_share(shares *s, real d2, real gjj) {
+    const real share = d2 / gjj;
+    if (!(share < s->third)) return;
+    s->third = share;
+    if (share < s->second) {
+        s->third = s->second;
+        s->second = share;
+    }
+    if (share < s->least) {
+        s->second = s->least;
+        s->least = share;
+    }
+}
+
+/* Where the recurrence stands: its error is below 8 eps |r|^2 (when that was last exact) over the product of the shares, and more
+   where the least is below SURE: each division by a small d enlarges the errors of those before. */
+int verdict(wide residual2, wide base2, shares s, wide tolerance2) {
+    const wide together = (wide)s.least * (wide)s.second * (wide)s.third;
+    const wide slack = 8 * EPSILON * base2 / together;
     if (!(tolerance2 > 0)) return ABOVE;
-    if (residual2 + slack <= tolerance2 && !(smallest < SURE)) return BELOW;
+    if (residual2 + slack <= tolerance2 && !(s.least < SURE)) return BELOW;
     if (residual2 - slack > tolerance2 && residual2 > TRUST2 * base2) return ABOVE;
     return UNSURE;
 }
 
 /* What is said of signal i, which ended with k atoms. */
-void conclude(size_t i, int k, wide residual2, wide base2, real smallest, int missed, int flags, __global int *used,
+void conclude(size_t i, int k, wide residual2, wide base2, shares s, int missed, int flags, __global int *used,
               __global real *errors2, __global int *state) {
     if (missed) flags |= UNREACHED;
-    if (base2 > 0 && (residual2 <= TRUST2 * base2 || smallest < SURE)) flags |= UNPROVEN;
+    if (base2 > 0 && (residual2 <= TRUST2 * base2 || s.least < SURE)) flags |= UNPROVEN;
     used[i] = k;
     errors2[i] = (real)residual2;
     state[i] = flags;

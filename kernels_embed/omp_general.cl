@@ -149,7 +149,7 @@ void finish(pursuit *w, int only_measure) {
     int tries, k;
     for (tries = 0;; tries++) {
         int in_doubt = TOLERANT && !only_measure && tries < 2 && !w->reached && standing(w) != ABOVE;
-        const int sure = w->residual2 > TRUST2 * w->base2 && !(w->smallest < SURE);
+        const int sure = w->residual2 > TRUST2 * w->base2 && !(w->small.least < SURE);
         int known = sure || !(w->base2 > 0);
         if (w->confirms) known = w->reached && w->r_is_explicit;
         if (!only_measure) solve(w);
@@ -203,7 +203,7 @@ omp_general(ulong first, ulong count, __global const real *restrict alphas, __gl
             w.tolerance2 = tolerance2_of(at, tolerance, tolerances);
             w.base2 = w.residual2 = norms2[at];
             w.confirms = w.r_is_explicit = 0;
-            w.smallest = 1;
+            w.small = whole_shares();
             w.chosen = 0;
             for (i = w.lane; DISTANCES && i < n; i += GROUP) w.distance[i] = w.diagonal[i];
             w.reached = w.tolerance2 > 0 && w.base2 <= w.tolerance2;

@@ -52,7 +52,8 @@ omp_group(ulong first, ulong count, __global const real *restrict alphas, __glob
         int most = limit_of(i, limit, limits), k = 0, flags = 0, going = 1;
         int reached = tolerance2 > 0 && base2 <= tolerance2;
         wide residual2 = base2;
-        real smallest = 1, guard = 0;
+        real guard = 0;
+        shares small = whole_shares();
         if (reached) most = 0;
 #pragma unroll
         for (v = 0; v < VALUES; v++) {
@@ -121,9 +122,9 @@ omp_group(ulong first, ulong count, __global const real *restrict alphas, __glob
                     chosen[k] = j;
                 }
                 residual2 = fmax(fma(-(wide)value, (wide)value, residual2), (wide)0);
-                if (d2 < smallest * gjj) smallest = d2 / gjj;
+                take_share(&small, d2, gjj);
                 if (TOLERANT) {
-                    decided = verdict(residual2, base2, smallest, tolerance2);
+                    decided = verdict(residual2, base2, small, tolerance2);
                     reached = decided == BELOW;
                     if (decided == UNSURE) flags = DOUBTFUL;
                     going = decided == ABOVE;
@@ -173,6 +174,6 @@ omp_group(ulong first, ulong count, __global const real *restrict alphas, __glob
             coefs[i * S + (size_t)q] = 0;
         }
         if (lane == 0)
-            conclude(i, k, residual2, base2, smallest, tolerance2 > 0 && !reached, flags, used, errors2, state);
+            conclude(i, k, residual2, base2, small, tolerance2 > 0 && !reached, flags, used, errors2, state);
     }
 }

@@ -39,7 +39,8 @@ __kernel void omp_item(ulong first, ulong count, __global real *restrict alphas,
         int most = limit_of(i, limit, limits), k = 0, q, x, v, j = 0, flags = 0;
         int reached = tolerance2 > 0 && base2 <= tolerance2;
         wide residual2 = base2;
-        real best = -1, smallest = 1, value = 0, guard;
+        real best = -1, value = 0, guard;
+        shares small = whole_shares();
         for (x = 0; x < N; x++) {
             real a = OWN(x);
             if (DISTANCES) DISTANCE(x) = DIAGONAL(x);
@@ -71,9 +72,9 @@ __kernel void omp_item(ulong first, ulong count, __global real *restrict alphas,
             t[k] = along;
             chosen[k] = j;
             residual2 = fmax(fma(-(wide)along, (wide)along, residual2), (wide)0);
-            if (d2 < smallest * gjj) smallest = d2 / gjj;
+            take_share(&small, d2, gjj);
             if (TOLERANT) {
-                decided = verdict(residual2, base2, smallest, tolerance2);
+                decided = verdict(residual2, base2, small, tolerance2);
                 reached = decided == BELOW;
                 if (decided == UNSURE) flags = DOUBTFUL;
                 if (decided != ABOVE) {
@@ -118,6 +119,6 @@ __kernel void omp_item(ulong first, ulong count, __global real *restrict alphas,
             atoms[i * S + (size_t)q] = 0;
             coefs[i * S + (size_t)q] = 0;
         }
-        conclude(i, k, residual2, base2, smallest, tolerance2 > 0 && !reached, flags, used, errors2, state);
+        conclude(i, k, residual2, base2, small, tolerance2 > 0 && !reached, flags, used, errors2, state);
     }
 }

@@ -221,7 +221,7 @@ void finish_team(pursuit *w, const team *g, __global const wide *norms2, __globa
         __global const real *x = g->X + (size_t)i * (size_t)w->stride;
         __global const real *y = g->Y + (size_t)i * (size_t)w->p;
         wide sum = 0, lost = 0;
-        if (!w->confirms && (wide)errors2[i] > TRUST2 * norms2[i] && !(w->smallest < SURE)) continue;
+        if (!w->confirms && (wide)errors2[i] > TRUST2 * norms2[i] && !(w->small.least < SURE)) continue;
         for (l = 0; l < w->p; l++) {
             wide e = (wide)y[l], term, next;
             for (k = 0; k < w->chosen; k++)
@@ -274,7 +274,8 @@ omp_team(uint first, uint count, __global const uint *restrict starts, __global 
         for (i = 0; i < g.count; i++) norm2 += norms2[at + (size_t)i]; /* each item all: no barriers */
         w.base2 = w.residual2 = norm2;
         w.confirms = w.r_is_explicit = 0;
-        w.smallest = w.inflation = 1;
+        w.small = whole_shares();
+        w.inflation = 1;
         w.chosen = 0;
         for (i = w.lane; DISTANCES && i < padded; i += GROUP) w.distance[i] = w.diagonal[i];
         w.reached = w.tolerance2 > 0 && w.base2 <= w.tolerance2;

@@ -121,7 +121,8 @@ omp_warp(ulong first, ulong count, __global const real *restrict alphas, __globa
     const size_t own = get_global_id(1), i = first + own;
     __local real *B = rows[y];
     __local real *L = triangles[y];
-    real alpha[VALUES], diagonal[VALUES], distance[VALUES], value, left = 0, t = 0, smallest = 1, guard;
+    real alpha[VALUES], diagonal[VALUES], distance[VALUES], value, left = 0, t = 0, guard;
+    shares small = whole_shares();
 #if KEEP
     real b[KEPT][VALUES];
 #endif
@@ -184,9 +185,9 @@ omp_warp(ulong first, ulong count, __global const real *restrict alphas, __globa
             atom = (int)j;
         }
         residual2 = fmax(fma(-(wide)value, (wide)value, residual2), (wide)0);
-        if (d2 < smallest * gjj) smallest = d2 / gjj;
+        take_share(&small, d2, gjj);
         if (TOLERANT) {
-            decided = verdict(residual2, base2, smallest, tolerance2);
+            decided = verdict(residual2, base2, small, tolerance2);
             reached = decided == BELOW;
             if (decided == UNSURE) flags = DOUBTFUL;
             if (decided != ABOVE) {
@@ -243,5 +244,5 @@ omp_warp(ulong first, ulong count, __global const real *restrict alphas, __globa
         coefs[i * S + (size_t)lane] = t;
     }
     if (lane > 0) return;
-    conclude(i, k, residual2, base2, smallest, tolerance2 > 0 && !reached, flags, used, errors2, state);
+    conclude(i, k, residual2, base2, small, tolerance2 > 0 && !reached, flags, used, errors2, state);
 }

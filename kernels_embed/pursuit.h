@@ -14,7 +14,8 @@ typedef struct pursuit {
     int n, padded, p, stride, lane;
     int chosen, limit, confirms, r_is_explicit, reached;
     wide tolerance2, base2, residual2;
-    real smallest, guard, inflation;
+    real guard, inflation;
+    shares small;
     __global const real *D, *G, *y;
     __global real *alpha, *B, *L, *t, *r, *x; /* L: rows of stride values, 1/d on the diagonal */
     __global real *diagonal, *distance;       /* G_jj and d^2 */
@@ -128,7 +129,7 @@ int append(pursuit *w, int j, real *inverse, real *t) {
     }
     SYNC();
     w->residual2 = fmax(fma(-(wide)*t, (wide)*t, w->residual2), (wide)0);
-    if (d2 < w->smallest * gjj) w->smallest = d2 / gjj;
+    take_share(&w->small, d2, gjj);
     w->chosen = k + 1;
     w->r_is_explicit = 0;
     return 1;
@@ -137,6 +138,6 @@ int append(pursuit *w, int j, real *inverse, real *t) {
 /* After a refresh only the explicit residual can say that the tolerance is reached: the recurrences err in
    proportion to what is left, the coefficients, as they are stored, in proportion to the signal. */
 int standing(const pursuit *w) {
-    int stands = verdict(w->residual2, w->base2, w->smallest, w->tolerance2);
+    int stands = verdict(w->residual2, w->base2, w->small, w->tolerance2);
     return stands == BELOW && w->confirms ? UNSURE : stands;
 }

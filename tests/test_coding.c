@@ -3384,6 +3384,46 @@ static void test_reached_is_true(void **state) {
     print_message("reached: %d of %d, %d of them where coefficients hold it\n", claimed, 12000 / every(4), held);
 }
 
+/* Tolerances between what the recurrence says of |r| and what it is, where several atoms nearly depend on others: each division
+   by a small d enlarges the error of those before. */
+static void test_reached_despite_recurrence(void **state) {
+    static const int sizes[][3] = {{20, 20, 18}, {8, 8, 8}, {32, 32, 31}};
+    const long double eps = (long double)REAL_EPS;
+    int trial, size, g, tried = 0;
+    (void)state;
+    if (BY_TYPE(0, 1) && LDBL_MANT_DIG <= DBL_MANT_DIG) skip();
+    for (trial = first_of(test_instance, 4); trial < 6000; trial += every(4))
+        for (size = 0; size < 3; size++) {
+            const int p = sizes[size][0], n = sizes[size][1];
+            shs_real *D = new_normal((size_t)p * (size_t)n, (uint64_t)trial + 1), *Y = new_normal((size_t)p, (uint64_t)trial + 7000);
+            shs_codes codes = new_codes(1, sizes[size][2]);
+            shs_omp_options o = SHS_ZERO;
+            shs_omp_report report;
+            shs_real error2;
+            long double said, error;
+            problem q;
+            normalise(p, n, D);
+            q = problem_of(p, n, 1, D, Y);
+            o.sparsity = codes.stride;
+            o.gram_mode = SHS_GRAM_ALWAYS;
+            o.selection = trial / 4 % 2 ? SHS_SELECT_OLS : SHS_SELECT_OMP;
+            assert_ok(shs_omp_ex(NULL, p, n, D, p, 1, Y, p, &o, &codes, &error2, NULL));
+            said = (long double)sqrt((double)error2);
+            error = distance(&q, &codes, 0);
+            for (g = 1; g < 8 && said < error; g++) {
+                o.tolerance = (shs_real)(said + (error - said) * g / 8);
+                assert_ok(shs_omp_ex(NULL, p, n, D, p, 1, Y, p, &o, &codes, NULL, &report));
+                tried++;
+                if (!report.not_reached && distance(&q, &codes, 0) > (long double)o.tolerance * (1 + 4 * eps))
+                    fail_msg("trial %d, %d x %d: %Lg of the tolerance", trial, p, n,
+                             distance(&q, &codes, 0) / (long double)o.tolerance);
+            }
+            shs_codes_free(NULL, &codes);
+            problem_free(&q);
+        }
+    assert_true(tried > 1000);
+}
+
 /* A Gram matrix of more than 1 GB is not formed unless asked for. */
 static void test_no_huge_gram(void **state) {
     shs_omp_options o = SHS_ZERO;
@@ -3757,6 +3797,7 @@ int main(void) {
         cmocka_unit_test(test_refused_atom),
         cmocka_unit_test(test_falling_coefficients),
         cmocka_unit_test(test_reached_is_true),
+        cmocka_unit_test(test_reached_despite_recurrence),
         cmocka_unit_test(test_no_huge_gram),
         cmocka_unit_test(test_cancelled_between_rounds),
         cmocka_unit_test(test_cancelled_groups),

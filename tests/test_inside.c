@@ -12,7 +12,9 @@ static void test_atom_twice(void **state) {
     w.t = t;
     w.x = x;
     w.atoms = atoms;
-    w.error.smallest = 1;
+    w.error.shares.least = 1;
+    w.error.shares.second = 1;
+    w.error.shares.third = 1;
     w.error.residual2 = 10;
     w.chosen = 1;
     w.limit = 2;

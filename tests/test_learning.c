@@ -816,6 +816,37 @@ static void test_incoherent_atom_that_turns(void **state) {
     }
 }
 
+/* Of the dictionaries of a run that parts its atoms the start is none, however low its error is. */
+static void test_best_of_parted_atoms(void **state) {
+    enum { SIZE = 16, ATOMS = 40, SIGNALS = 300 };
+    shs_real *Y = new_normal(SIZE * SIGNALS, 5), *D = new_normal(SIZE * ATOMS, 6), *learnt;
+    shs_ksvd_options o = SHS_ZERO;
+    shs_ksvd_report report = SHS_ZERO;
+    shs_wide before, after;
+    int i, which;
+    (void)state;
+    for (i = 0; i < SIZE * ATOMS; i++) D[i] += 1;
+    normalise(SIZE, ATOMS, D);
+    for (i = 0; i < SIZE * SIGNALS; i++) Y[i] = D[i % SIZE + SIZE * (i / SIZE % ATOMS)] * (shs_real)(1 + i / SIZE / ATOMS);
+    assert_ok(shs_dictionary_coherence(NULL, SIZE, ATOMS, D, SIZE, &before));
+    o.coding.sparsity = 1;
+    o.iterations = 3;
+    o.start = SHS_START_GIVEN;
+    for (which = 0; which < 2; which++) {
+        if (which) o.incoherence = (shs_real)0.1;
+        else o.coherence = (shs_real)0.4;
+        learnt = copy_of(SIZE * ATOMS, D);
+        assert_ok(shs_ksvd_ex(&serial, SIZE, ATOMS, SIGNALS, Y, SIZE, &o, learnt, SIZE, NULL, &report));
+        assert_in_range(report.best_iteration, 1, 3);
+        assert_ok(shs_dictionary_coherence(NULL, SIZE, ATOMS, learnt, SIZE, &after));
+        if (!which) assert_true(after < (shs_wide)0.9 * before);
+        free(learnt);
+        o.coherence = 0;
+    }
+    free(Y);
+    free(D);
+}
+
 /* ---- the naive update -------------------------------------------------------------------------------------------- */
 
 /* The naive twins of the rules, in the order of shs_update. */
@@ -3016,6 +3047,7 @@ int main(void) {
         cmocka_unit_test(test_test_set_beside_limits_each),
         cmocka_unit_test(test_units),
         cmocka_unit_test(test_incoherent_atom_that_turns),
+        cmocka_unit_test(test_best_of_parted_atoms),
         cmocka_unit_test(test_naive_mod),
         cmocka_unit_test(test_naive_nonnegative),
         cmocka_unit_test(test_nonnegative_rounds),
