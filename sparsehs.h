@@ -50,7 +50,8 @@
    - Three levels: one call with defaults; the same call with an options struct (..._ex); your own memory: scratch comes from the
      context, in ONE block for every call that has a shs_..._workspace() query beside it, which returns its bytes (SIZE_MAX where
      sizes overflow). Hand the library an arena over a static buffer of that size and it never touches the heap.
-   - shs_*_name() returns the name of a value as in its list, such as "tanh", and NULL for an unknown value.
+   - shs_*_name() returns the name of a value as in its list, such as "tanh", and NULL for an unknown value; shs_status_name() never
+     returns NULL.
    - A NULL context means: malloc and free, all processors when compiled with OpenMP, no progress, one rank, the CPU.
 
    OPTIONS (define before including; "all" = the same in every file, "impl" = only beside SPARSEHS_IMPLEMENTATION)
@@ -66,8 +67,8 @@
        SPARSEHS_ONLY_CODING      impl  nothing but the coding of single signals: shs_dot, _nrm2, _axpy, _gemv, _omp_one and
                                        _omp_one_direct with their workspace queries (6 KB on a Cortex-M4)
        SPARSEHS_NONNEGATIVE      impl  beside it: with the option `nonnegative`, which is SHS_UNSUPPORTED otherwise
-       SPARSEHS_NO_CUBES         impl  without sections 9 to 13. README's table has the sizes of these. sparsehs_cl.h
-       SPARSEHS_NO_SPARSE        impl  without sections 6 to 8.                                         needs both
+       SPARSEHS_NO_CUBES         impl  without sections 9 to 13, which sparsehs_cl.h needs (README's table has the sizes)
+       SPARSEHS_NO_SPARSE        impl  without sections 6 to 8, which sparsehs_cl.h needs, too
        SPARSEHS_NO_MODELS        impl  without section 12
        SPARSEHS_NO_LASSO         impl  without shs_lasso and its like
        SPARSEHS_NO_SPECTRA       impl  without section 13
@@ -468,7 +469,7 @@ extern "C" {
     X(SHS_BAD_WEIGHTS, 85, "mask or weights: leading dimension below p, or a weight that is negative or not finite")           \
     X(SHS_BAD_GROUPS, 86, "groups: must begin at 0, ascend, and begin within the signals")                                     \
     X(SHS_BAD_FORGETTING, 87, "forgetting: must be above 0 and at most 1")                                                     \
-    X(SHS_BAD_WINDOW, 88, "inner, outer: must be odd and positive, and inner smaller than outer")                              \
+    X(SHS_BAD_WINDOW, 88, "inner, outer: must be odd, or 0 for the default, and inner smaller than outer")                              \
     X(SHS_BAD_NPY, 89, "npy: NULL, a member out of range, or a number type that differs from the matrix")                      \
     X(SHS_FOREIGN_NPY, 90, "npy: not an .npy file: the first bytes differ")                                                    \
     X(SHS_UNSUPPORTED_NPY, 91, "npy: more than two dimensions, or an unsupported number type or format version")               \
@@ -645,7 +646,8 @@ SHS_API shs_status shs_syrk_naive(shs_uplo uplo, shs_trans trans, int n, int k, 
                                   shs_real beta, shs_real *C, int ldc);
 SHS_API size_t shs_syrk_workspace(const shs_context *ctx, int n, int k);
 
-/* Solves op(A) X = alpha B (SHS_SIDE_LEFT) or X op(A) = alpha B (SHS_SIDE_RIGHT) for triangular A; X overwrites B (m x n). */
+/* Solves op(A) X = alpha B (SHS_SIDE_LEFT) or X op(A) = alpha B (SHS_SIDE_RIGHT) for triangular A; X overwrites B (m x n).
+   SHS_SINGULAR: a 0 on the diagonal of A; B is as it was. */
 SHS_API shs_status shs_trsm(const shs_context *ctx, shs_side side, shs_uplo uplo, shs_trans transa, shs_diag diag, int m,
                             int n, shs_real alpha, const shs_real *A, int lda, shs_real *B, int ldb);
 SHS_API shs_status shs_trsm_naive(shs_side side, shs_uplo uplo, shs_trans transa, shs_diag diag, int m, int n,
@@ -692,7 +694,8 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
    With nonnegative coefficients (Bruckstein, Elad, Zibulevsky 2008) the atom with the largest d_j'r > 0 is chosen, and x is solved
    for under x >= 0 over all atoms chosen. A chosen atom whose coefficient becomes 0 is stored with 0, and may rise again.
 
-   Signals may share their atoms in groups (Tropp, Gilbert, Strauss 2006: simultaneous OMP). A group Y_g has one set I and takes
+   Signals may share their atoms in groups (Cotter, Rao, Engan, Kreutz-Delgado 2005: M-OMP; simultaneous OMP, which Tropp, Gilbert
+   and Strauss 2006 describe with |d_j'r_i| in place of its square). A group Y_g has one set I and takes
    the atom of the largest sum_i (d_j'r_i)^2 over its signals (with OLS divided by d^2). Coefficients are solved by least squares
    for each signal. The group ends at ||Y_g - D_I X_g||_F <= tolerance. A group of one is a signal like any other.
 
@@ -705,11 +708,13 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
    where (c_1 .. c_{k-1}, d) is the next row of the Cholesky factor L of G_II; a back substitution L'x = t at the end gives x.
 
    Selection compares |d_j'r|, the rule for atoms of unit norm: atoms are not normalised (see shs_normalize_columns). A zero atom
-   is never chosen, nor an atom whose squared length underflows to 0. Of equal atoms the first is chosen. A signal is finished when
-   its sparsity or tolerance is reached, when no atom correlates with the residual (|alpha| <= 1e-5 max |alpha| of the start, or of
-   the last residual formed explicitly; 1e-12 in double; with OLS, |alpha| / |d_j|; nonnegative coefficients go on down to their
-   own rounding), or when the best atom depends on the chosen atoms (d^2 <= 1e-5 G_jj; 1e-12). An all-zero signal
-   has no atoms.
+   is never chosen, nor an atom whose squared length underflows to 0. Of equal atoms the first is chosen. An all-zero signal has no
+   atoms. A signal is finished in one of three cases:
+
+       its sparsity or tolerance is reached
+       no atom correlates with the residual: |alpha| <= 1e-5 max |alpha| of the start, or of the last residual formed explicitly
+           (1e-12 in double; with OLS, |alpha| / |d_j|; nonnegative coefficients go on down to their own rounding)
+       the best atom depends on the chosen atoms: d^2 <= 1e-5 G_jj (1e-12 in double)
 
    Units. Codes do not depend on the unit of D, of a signal, or of a group. A call works on copies scaled by powers of 2 if the
    largest |value| of D is outside 2^-21 .. 2^21 (in double 2^170), or the largest |value| of a signal outside 2^-63 .. 2^63
@@ -722,13 +727,12 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
    without doubles, the largest value of y has the bounds of D. SPARSEHS_ONLY_CODING looks for none of this.
 
    Tolerances. The recurrence of ||r||^2 errs by about 4 eps |y|^2 over the product of the three smallest d^2 / G_jj. Where this
-   error matters, the residual y - Dx is
-   formed explicitly in shs_wide, and pursuit and errors2 use it: near the tolerance, below 1e-2 |y| (1e-6 in double), and with
-   atoms of d^2 < 1e-2 G_jj (1e-4). A signal reported as reached is reached: ||y - Dx|| <= tolerance for the stored coefficients.
-   For a signal without atoms ||y||^2 is compared as shs_wide rounds it.
-   Below about 1e-6 |y| (1e-15 in double) rounding keeps more and more signals above the tolerance; they count as not reached.
-   shs_omp_one and shs_omp_gram, which do not know y, go on until the recurrence is below the tolerance by 4 eps |y|^2 over the
-   smallest d^2 / G_jj, its usual error. */
+   error matters, the residual y - Dx is formed explicitly in shs_wide, and pursuit and errors2 use it: near the tolerance, below
+   1e-2 |y| (1e-6 in double), and with atoms of d^2 < 1e-2 G_jj (1e-4). A signal reported as reached is reached: ||y - Dx|| <=
+   tolerance for the stored coefficients. For a signal without atoms ||y||^2 is compared as shs_wide rounds it. Below about 1e-6 |y|
+   (1e-15 in double) rounding keeps more and more signals above the tolerance; they count as not reached. shs_omp_one and
+   shs_omp_gram, which do not know y, go on until the recurrence is below the tolerance by its usual error, 4 eps |y|^2 over the
+   smallest d^2 / G_jj. */
 
 /* Codes are sparse: signal i has used[i] atoms, atoms[i*stride + k] with coefficient coefs[i*stride + k], k < used[i], in the
    order in which they were chosen. Coding fills the slots from used[i] on with zeros. The arrays are the caller's own, or come
@@ -812,7 +816,7 @@ typedef struct shs_omp_options {
     const shs_real *gram;           /* the caller's own D'D, n x n, both triangles (SHS_GRAM_NOT_SYMMETRIC where they differ by
                                        more than rounding), NULL = formed when needed. For few signals, m * sparsity <=
                                        n / 4, the columns of chosen atoms and some rows are checked alone */
-    int ldg;
+    int ldg;                        /* n or more; with gram it has no default */
     size_t signals_per_group;       /* m~: signals whose D'y is formed at a time; 0 = 128 (32 above n 1024; 64 at most without
                                        a Gram matrix), on a device as many as fill it; of a larger m~ as many as fit its
                                        memory. Very few signals are one chunk; with `groups` a group is. The codes are the
@@ -828,7 +832,7 @@ typedef struct shs_omp_options {
        values and values of weight 0 may be NaN. Only shs_omp_ex and shs_ksvd_ex take a mask, only shs_omp_ex takes weights
        (elsewhere SHS_BAD_OPTIONS); not with nonnegative, and not on an engine. No Gram matrix is used, whatever gram_mode. */
     const unsigned char *mask; /* p x m: 0 = missing; NULL = none is */
-    int ldm;
+    int ldm;                 /* p or more; with mask it has no default */
     const shs_real *weights; /* p x m: v >= 0, on top of the mask; NULL = 1 */
     int ldw;                 /* 0: all signals have those of the first column */
     int skip_nan;            /* non-zero: values that are NaN are missing */
@@ -959,7 +963,7 @@ typedef struct shs_lasso_options {
     int sweeps;           /* at most, for each lambda; a minimum on an active set counts as one; 0 = 1000 */
     int nonnegative;      /* non-zero: x >= 0 */
     const shs_real *gram; /* the caller's own D'D, n x n, both triangles, as in shs_omp_options; NULL = formed where it pays */
-    int ldg;
+    int ldg;              /* n or more; with gram it has no default */
     uint32_t end_canary;
 } shs_lasso_options;
 
@@ -1000,18 +1004,18 @@ SHS_API void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real *y,
    Atoms are updated in groups of N~ (parallel_atoms). With E = Y - DX at the start of a group and the signals I that use atom j,
    each atom becomes
 
-       d_new = normalise(E_I x' + d_old |x|^2),   x_new = E_I' d_new + x (d_old' d_new),
+       d_new = normalise(E_I x' + d_old |x|^2),   x_new = d_new'E_I + (d_new'd_old) x,
 
-   which is one power step on F = E_I + d_old x without ever forming F. Then E takes all of the group's changes at once. N~ = 1 is
+   which is one power step on F = E_I + d_old x without ever forming F; x is the row of the atom's codes, A' the transpose. Then E takes all of the group's changes at once. N~ = 1 is
    AK-SVD (Rubinstein, Zibulevsky, Elad 2008), N~ = n the fully parallel (Jacobi) variant, and PAK-SVD (Irofti, Dumitrescu 2014)
    lies in between. u `rounds` of updates follow each coding. The paper's best results: N~ <= 64, u = 1 for the first 50 iterations
    and 2 or more after that. SGK (Sahoo, Makur 2013, "Dictionary training for sparse representation as generalization of K-means
    clustering") keeps the codes, x_new = x; the d_new above is its least-squares atom F x' / |x|^2 at unit norm. It saves a product
    an iteration; after 20 iterations on patches of photographs its error was within 1 % of AK-SVD's. K-SVD (Aharon, Elad,
    Bruckstein 2006) takes the leading pair of singular vectors of F, by power steps until d changes by no more than 1e-5 (1e-12 in
-   double; 1,000 steps at most). NSGK (Sadeghi, Babaie-Zadeh, Jutten 2014) is SGK with the codes X' of the iteration before, F =
-   E_I + d_old x': E = Y - DX is of the new codes when a round begins, and each group changes it by x'(d_old - d_new); a resumed run
-   starts with X' = X, and what replaces a pruned atom is updated once with the pruned atom's codes. MOD (Engan, Aase, Husoy 1999)
+   double; 1,000 steps at most). NSGK (Sadeghi, Babaie-Zadeh, Jutten 2013) is SGK with Z, the codes of the iteration before, F = E_I +
+   d_old z: E = Y - DX is of the new codes when a round begins, and each group changes it by (d_old - d_new) z. A resumed run starts
+   with Z = X. What replaces a pruned atom is updated once with the pruned atom's codes. MOD (Engan, Aase, Husoy 1999)
    takes all atoms at once, D = Y X'(XX')^-1, at unit norm, whatever N~. If XX' is singular, an atom whose codes depend on those of
    earlier atoms does not change; the others fit the signals as well as all would.
 
@@ -1029,7 +1033,7 @@ SHS_API void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real *y,
    and groups (n 512, N~ >= 128) raises the error.
 
    Nonnegative, such as for spectra (Aharon, Elad, Bruckstein 2005: NN-K-SVD): D >= 0 and X >= 0. Coding is nonnegative, a rule
-   takes max(F x', 0) for F x' and max(F'd_new, 0) for F'd_new, and I are the signals with x > 0. The new atom has the least error
+   takes max(F x', 0) for F x' and max(d_new'F, 0) for d_new'F, and I are the signals with x > 0. The new atom has the least error
    for its x under d >= 0, and the new x for its d under x >= 0: with N~ = 1 no step of AK-SVD or K-SVD increases the error.
    Negative values of starts and replacements become 0. */
 
@@ -1525,9 +1529,10 @@ typedef struct shs_pca_options {
                                      rank has at most half as many pixels as bands, all components above rounding, which are
                                      at most as many as pixels less one. The mask decides about pixels here,
                                      not missing values and mask_fn */
-    shs_wide variance;            /* as many as explain this fraction of the variance; 0 = rule not used */
+    shs_wide variance;            /* as many as explain this fraction of the variance (MNF: of the sum of 1 + SNR); 0 = rule not
+                                     used */
     shs_wide eigenvalue_at_least; /* leaves out components of smaller eigenvalues, but never the first; 0 = rule not used */
-    int correlation;              /* non-zero: every band is divided by its standard deviation first */
+    int correlation;              /* non-zero: every band is divided by its standard deviation first; MNF does not read it */
     shs_divisor divisor;          /* of the covariance, and of the noise's that is estimated: n or n - 1 */
     shs_precision precise;
     shs_neighbours neighbours; /* shs_mnf_fit: whose differences are noise */
@@ -1551,7 +1556,7 @@ typedef struct shs_pca {
     shs_wide *eigenvalues;     /* eigenvalue_count, descending: options.components, or bands if it was 0; MNF: as many as the
                                   noise has dimensions; RX: components */
     int eigenvalue_count;
-    shs_wide *vectors;         /* bands x components */
+    shs_wide *vectors;         /* bands x components, of unit length; MNF: scaled to noise of variance 1, and not orthogonal */
     shs_wide *forward;         /* components x bands: component = forward (x - mean) */
     shs_wide *backward;        /* bands x components: x = backward component + mean */
     shs_wide *noise;           /* MNF: the noise covariance, bands x bands; otherwise NULL */
@@ -1687,6 +1692,7 @@ typedef enum shs_contrast {
 SHS_API const char *shs_contrast_name(shs_contrast contrast);
 typedef enum shs_ica_approach { SHS_APPROACH_DEFLATION = 0, SHS_APPROACH_SYMMETRIC = 1 } shs_ica_approach;
 typedef enum shs_ica_route { SHS_ROUTE_AUTO = 0, SHS_ROUTE_MOMENTS = 1, SHS_ROUTE_SWEEP = 2 } shs_ica_route;
+/* By falling |excess kurtosis|, by falling negentropy, or as they were found. */
 typedef enum shs_ica_order { SHS_ORDER_KURTOSIS = 0, SHS_ORDER_NEGENTROPY = 1, SHS_ORDER_EXTRACTION = 2 } shs_ica_order;
 
 typedef struct shs_ica_options {

@@ -5,6 +5,13 @@
 #     bash tools/sizes.sh            measure, and write the table
 #     bash tools/sizes.sh check      the stated lines and KB that are quick to count are within 10 % of what is here
 #     bash tools/sizes.sh check all  each column of the table is, too
+case "$*" in
+"" | check | "check all") ;;
+*)
+    echo "usage: tools/sizes.sh [check [all]]" >&2
+    exit 2
+    ;;
+esac
 set -euo pipefail
 CC=${CC:-gcc}
 LC_ALL=C

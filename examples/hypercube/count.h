@@ -88,6 +88,7 @@ static void run_count(const settings *s, const char *name) {
     for (i = 0; i < SHS_COUNTER_COUNT; i++) names[i] = shs_counter_name((shs_counter)i);
     if (s->method) which = choose("--method", s->method, names, SHS_COUNTER_COUNT);
     if (s->false_alarm > 0.5) fail(EXIT_USAGE, "--false-alarm: %g is more than 0.5", s->false_alarm);
+    if (s->false_alarm > 0 && which == SHS_COUNTER_HYSIME) fail(EXIT_USAGE, "--false-alarm: hfc and nwhfc take it, hysime does not");
     j = job_open(s, COUNT, name, NULL);
     if (j->cube.band_count < 2)
         fail(EXIT_ERROR, "%s: count needs 2 bands at least, and %d is in use", j->in.header_name, j->cube.band_count);

@@ -36,6 +36,10 @@ static void check_detection(job *j, shs_status status) {
     check_job(j, status);
 }
 
+static int has_background(shs_detector method) {
+    return method != SHS_DETECTOR_SAM && method != SHS_DETECTOR_OSP && method != SHS_DETECTOR_AMSD;
+}
+
 /* Fails if a background of each class or column is asked of a detector without a background, or together with an option that
    chooses other pixels for the background. Returns whether each column has its own. */
 static int check_background(const settings *s, shs_detector method) {
@@ -44,7 +48,7 @@ static int check_background(const settings *s, shs_detector method) {
     if (!columns && !classes) return 0;
     if (columns && classes)
         fail(EXIT_USAGE, "--background: column: --class has a background of each class, or takes one (--id K)");
-    if (method == SHS_DETECTOR_SAM || method == SHS_DETECTOR_OSP || method == SHS_DETECTOR_AMSD) {
+    if (!has_background(method)) {
         if (columns)
             fail(EXIT_USAGE, "--background: %s has no background: mf, cem, ace, sace and glrt have", shs_detector_name(method));
         fail(EXIT_USAGE, "--class: %s has no background: mf, cem, ace, sace and glrt have; --id K takes one class",
@@ -140,6 +144,8 @@ static void run_detect(const settings *s, char **names) {
         options.method = chosen_detector(s->method);
         method = shs_detector_name(options.method);
     }
+    if (s->fit.ridge > 0 && similarity <= SIMILAR_SAM && !has_background(options.method))
+        fail(EXIT_USAGE, "--ridge: %s has no background: mf, cem, ace, sace and glrt have", method);
     options.ridge = (shs_wide)s->fit.ridge;
     if (similarity <= SIMILAR_SAM) options.columns = check_background(s, options.method);
     if (!s->detect.target) fail(EXIT_USAGE, "--target: is needed, or --library");

@@ -169,8 +169,8 @@ static const mode_text modes[] = {
      "rx scene.hdr rx.hdr --skip 3"},
     {"detect", DETECT, 2, "detect IN.hdr OUT.hdr --target CSV|SLI|X,Y [options]",
      "Scores of known spectra: an output band for each (amsd: one for all). Spectra are columns of a table with a row\n"
-     "for each band or a column `wavelength`, an ENVI spectral library, or the pixel X,Y. A target scores 1, with sam,\n"
-     "sid, sidsam, ns3, jmsam 0. --truth prints auc=, the area under the ROC curve.",
+     "for each band or a column `wavelength`, an ENVI spectral library, or the pixel X,Y. A target scores 1, with\n"
+     "glrt less, with sam, sid, sidsam, ns3, jmsam 0. --truth prints auc=, the area under the ROC curve.",
      "detect scene.hdr ace.hdr --target spectra.csv --method ace"},
     {"count", COUNT, 1, "count IN.hdr [options]",
      "How many materials the scene holds: hysime (signal power above noise power), hfc and nwhfc (eigenvalues that noise\n"
@@ -243,7 +243,7 @@ static const struct {
      {"--components", "K|auto", OPTION_TEXT, &given.fit.components_text, 1,
       "how many (auto: as `count` says); ica: or --threshold; denoise: needed"}},
     {PCA | MNF, {"--variance", "F", OPTION_NUMBER, &given.fit.variance, 0, "as many as explain this fraction, 0..1"}},
-    {PCA | MNF | RX, {"--correlation", NULL, OPTION_SWITCH, &given.fit.correlation, 0, "bands divided by their deviation"}},
+    {PCA | RX, {"--correlation", NULL, OPTION_SWITCH, &given.fit.correlation, 0, "bands divided by their deviation"}},
     {ICA, {"--threshold", "T", OPTION_NUMBER, &given.threshold, 0, "components of at least this eigenvalue, not K of them"}},
     {ICA, {"--contrast", "NAME", OPTION_TEXT, &given.ica.contrast, 0, "pow3, tanh, gauss or skew (pow3)"}},
     {ICA, {"--symmetric", NULL, OPTION_SWITCH, &given.ica.symmetric, 0, "all components at once, not one after another"}},

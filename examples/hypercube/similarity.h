@@ -166,8 +166,8 @@ static void check_similarity(const settings *s) {
     if (s->pixels.fit_step > 1) name = "--fit-step";
     if (s->output.rescale) name = "--rescale";
     if (s->pixels.fit_only) name = "--fit-only";
-    if (s->fit.ridge > 0) name = "--ridge";
     if (s->detect.undesired) name = "--undesired";
+    if (s->fit.ridge > 0) fail(EXIT_USAGE, "--ridge: mf, cem, ace, sace and glrt have a background, similarities do not");
     if (s->detect.background) fail(EXIT_USAGE, "--background: mf, cem, ace, sace and glrt have one, similarities do not");
     if (s->pixels.classes && s->pixels.id < 0) fail(EXIT_USAGE, "--class: --id K says which");
     if (name) fail(EXIT_USAGE, "%s: mf, cem, ace, sace, glrt, osp and amsd take it, similarities do not", name);

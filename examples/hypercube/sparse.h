@@ -7,8 +7,9 @@
 /* The abundances a of a pixel x over the library A, whose columns are spectra. None is negative.
        nnomp   nonnegative orthogonal matching pursuit (Bruckstein, Elad, Zibulevsky 2008) on spectra of unit length: at most
                --sparsity of them, and the least squares over those
-       lasso   min |x - A a|^2 / 2 + lambda max(A'x) sum(a): sparse unmixing as in SUnSAL (Iordache, Bioucas-Dias, Plaza 2011).
-               lambda has no unit: from 1 on no spectrum is used, and near 0 it is nonnegative least squares */
+       lasso   min |x - A a|^2 / 2 + lambda max(A'x) sum(a): sparse unmixing (Iordache, Bioucas-Dias, Plaza 2011), as by
+               SUnSAL (Bioucas-Dias, Figueiredo 2010). lambda has no unit: from 1 on no spectrum is used, and near 0 it is
+               nonnegative least squares */
 enum sparse_method { SPARSE_NNOMP, SPARSE_LASSO, SPARSE_METHODS };
 static const char *const sparse_names[SPARSE_METHODS] = {"nnomp", "lasso"};
 /* Spectra a pixel for nnomp: more than materials, as a greedy choice takes mixtures for what lies between their parts. Pixels

@@ -459,6 +459,8 @@ static void run_endmembers(const settings *s, char **names) {
     if (s->method) method = s->method;
     must_make_endmembers(method);
     check_purity(s, method);
+    if (s->seed > 0 && (!strcmp(method, "atgp") || !strcmp(method, "learn")))
+        fail(EXIT_USAGE, "--seed: vca, nfindr and ppi have random directions, %s has none", method);
     j = job_open_counted(s, ENDMEMBERS, names[0], NULL);
     will_read(j->in.header_name);
     will_read(j->in.data_name);

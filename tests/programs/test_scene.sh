@@ -81,6 +81,10 @@ fails "one band" 1 "needs 2 bands at least, and 1 is in use" count scene.hdr --b
 fails "constant bands" 1 "still.hdr: .*: bands 28-30,41-44 hold one value only" count still.hdr --method nwhfc
 fails "few pixels" 1 "pixels: 20 valid ones, but hysime needs more than there are bands" count scene.hdr --bbl --window 0,0,5,4 --method hysime
 fails "no such method" 2 "--method: mnf is unknown" count scene.hdr --method mnf
+fails "a false alarm of hysime" 2 "--false-alarm: hfc and nwhfc take it, hysime does not" count scene.hdr --bbl --method hysime --false-alarm 0.1
+fails "a seed of atgp" 2 "--seed: vca, nfindr and ppi have random directions, atgp has none" endmembers scene.hdr bad.csv --bbl --count 3 --method atgp --seed 1
+fails "a ridge of osp" 2 "--ridge: osp has no background" detect scene.hdr bad.hdr --bbl --target 5,5 --method osp --ridge 0.1
+fails "the correlation of mnf" 2 "--correlation" mnf scene.hdr bad.hdr --bbl --correlation
 fails "--count of nothing" 2 "--count: 'some' is not a number" endmembers scene.hdr bad.csv --count some
 fails "--components and --variance" 2 "--variance: --components says already" pca scene.hdr bad.hdr --components auto --variance 0.9
 
@@ -464,7 +468,7 @@ fails "library: and targets" 2 "--library: --target says already which spectra" 
 fails "library: a detector" 2 "--method: ace: --library takes sam, sid, sidsam, ns3 and jmsam" detect like.hdr bad.hdr --library pairs.csv --method ace
 fails "sid: a spectrum with a 0" 1 "spectrum 2 has a value that is not above 0" detect like.hdr bad.hdr --target <(printf '5,0\n2,1\n4,1\n') --method sid
 fails "sid: pixels with a 0" 1 "no pixel has a score: they are missing, or each has a band that is not above 0" detect like.hdr bad.hdr --target pairs.csv --method sid --window 3,0,1,1
-fails "sid: a ridge" 2 "--ridge: mf, cem, ace, sace, glrt, osp and amsd take it" detect like.hdr bad.hdr --target pairs.csv --method sid --ridge 1
+fails "sid: a ridge" 2 "--ridge: mf, cem, ace, sace and glrt have a background" detect like.hdr bad.hdr --target pairs.csv --method sid --ridge 1
 fails "library: one band" 1 "needs 2 bands at least" detect like.hdr bad.hdr --library <(printf '6,4\n') --bands 1
 fails "library: no truth" 2 "--truth: needs --target" detect scene.hdr bad.hdr --bbl --library em.csv --truth scene_truth.hdr
 
