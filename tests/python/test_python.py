@@ -492,6 +492,62 @@ def test_keyboard_interrupt_stops(way, interrupts):
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+class Alarm(Exception):
+    pass
+
+
+def raise_alarm(number, frame):
+    raise Alarm
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there is no timer of signals here")
+@pytest.mark.parametrize("progress", [None, lambda *what: None])
+def test_what_a_handler_raises_reaches_the_caller(progress, interrupts):
+    Y, _, _ = planted(m=20000, p=64, n=128, s=6, real=np.float32)
+    before = signal.signal(signal.SIGALRM, raise_alarm)
+    try:
+        for _ in range(3):
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            with pytest.raises(Alarm):
+                sparsehs.ksvd(Y, 256, 8, 100000, progress=progress)
+            assert signal.getsignal(signal.SIGALRM) is raise_alarm and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_handler_that_raises_nothing_stops_nothing(interrupts):
+    Y, D, _ = planted(m=20000, p=64, n=128, s=6)
+    want, seen = sparsehs.ksvd(Y, 128, 6, 8).D, []
+    signal.signal(signal.SIGINT, lambda *what: seen.append(what[0]))
+    timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    assert np.array_equal(sparsehs.ksvd(Y, 128, 6, 8).D, want)
+    timer.join()
+    sparsehs.omp(D, Y[:10], 3)
+    assert seen == [signal.SIGINT]
+
+
+def test_signals_in_calls_within_calls(interrupts):
+    """A call within progress, and one within a handler, share the signals that the call around them notes."""
+    Y, D, _ = planted(m=4000)
+    done = []
+
+    def code(*what):
+        done.append(len(sparsehs.omp(D, Y[:20], 3)))
+
+    def interrupted(*what):
+        code()
+        os.kill(os.getpid(), signal.SIGINT)
+        code()
+
+    with pytest.raises(KeyboardInterrupt):
+        sparsehs.ksvd(Y, 60, 4, 1000, progress=interrupted)
+    assert done == [20] and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    signal.signal(signal.SIGINT, code)
+    sparsehs.ksvd(Y, 60, 4, 3, progress=interrupted)
+    assert len(done) >= 4 and signal.getsignal(signal.SIGINT) is code
+
+
 def imported(**environment):
     return subprocess.run([sys.executable, "-c", "import sparsehs; print(sparsehs.build_info())"], capture_output=True, text=True,
                           env=dict(os.environ, PYTHONPATH=PYTHON, **environment))

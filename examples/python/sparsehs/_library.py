@@ -258,15 +258,60 @@ class _Library:
             self.fail(status)
 
 
-class _Watch:
-    """KeyboardInterrupt and progress while C works. An exception must not leave a callback, and Python raises KeyboardInterrupt
-    wherever it likes, so that while C works the signal only sets a flag, which the next step finds."""
+_SIGNALS = tuple(signal.valid_signals())  # asked once: it takes as long as a small call
 
-    active = None  # the one whose handler of SIGINT is set
+
+class _Signals:
+    """Python's handlers of signals while C works in the main thread. An exception must not leave a callback, and Python calls a
+    handler wherever it likes. So a signal is only noted, and the next step, or the end, calls its handler where what that raises
+    can be kept."""
+
+    def __init__(self):
+        self.before, self.noted, self.working = {}, [], False
+        for number in _SIGNALS:
+            handler = signal.getsignal(number)
+            if callable(handler):
+                self.before[number] = handler
+                signal.signal(number, self.note)
+        self.working = True
+
+    def note(self, number, frame):
+        """Stands in place of a handler. Before all are replaced, and once they are to be put back, it is that handler: one that
+        raises then leaves some of the others replaced."""
+        if self.working:
+            self.noted.append((number, frame))
+        else:
+            self.before[number](number, frame)
+
+    def call_handlers(self):
+        """Those of all signals that were noted, even where one raises."""
+        if not self.noted:
+            return
+        number, frame = self.noted.pop(0)
+        try:
+            self.before[number](number, frame)
+        finally:
+            self.call_handlers()
+
+    def put_back(self):
+        """Handlers that progress has set stay."""
+        self.working = False
+        for number, handler in self.before.items():
+            if signal.getsignal(number) == self.note:
+                signal.signal(number, handler)
+
+
+class _Watch:
+    """Signals and progress while C works. What a handler or progress raises is kept, stops C, and is raised again at the end."""
+
+    signals = None  # while C works in the main thread; a call within progress shares those of the call around it
 
     def __init__(self, progress):
-        self.shown, self.bar, self.raised, self.interrupted, self.before = progress, None, None, None, None
-        if progress is True:
+        self.shown, self.bar, self.raised, self.signals_here = progress, None, None, None
+        self.owns_signals = False
+        if progress is False:
+            self.shown = None
+        elif progress is True:
             try:
                 from tqdm.auto import tqdm
                 self.bar = tqdm(total=1, leave=False)
@@ -274,24 +319,24 @@ class _Watch:
             except ImportError:
                 self.shown = None
         elif progress is not None and not callable(progress):
-            raise TypeError("progress: True, None, or a function")
+            raise TypeError("progress: %r, expected True, False, None, or a function of (phase, step, steps, error)" % (progress,))
         self.callback = _Progress(self.step)
 
     def __enter__(self):
-        if threading.current_thread() is threading.main_thread():
-            handler = signal.getsignal(signal.SIGINT)
-            if callable(handler):
-                self.before = handler
-                signal.signal(signal.SIGINT, self.interrupt)
-                _Watch.active = self
+        if threading.current_thread() is not threading.main_thread():
+            return self  # signals are the main thread's
+        if _Watch.signals is None:
+            _Watch.signals, self.owns_signals = _Signals(), True
+        self.signals_here = _Watch.signals
         return self
-
-    def interrupt(self, number, frame):
-        self.interrupted = number, frame
 
     def step(self, phase, step, steps, error):
         try:
-            return 1 if self.interrupted else int(bool(self.shown and self.shown(phase.decode(), step, steps, error)))
+            if self.signals_here:
+                self.signals_here.call_handlers()
+            if self.shown is None:
+                return 0
+            return int(bool(self.shown(phase.decode(), step, steps, error)))
         except BaseException as raised:
             self.raised = raised
             return 1
@@ -304,22 +349,24 @@ class _Watch:
         self.bar.refresh()
 
     def __exit__(self, *raised):
-        if self.before:
-            signal.signal(signal.SIGINT, self.before)
-            _Watch.active = None
         if self.bar is not None:
             self.bar.close()
-        if self.interrupted and self.before:
-            self.before(*self.interrupted)
-        if self.raised:
-            raise self.raised
+        if self.owns_signals:
+            _Watch.signals = None  # first: once handlers are put back one may raise
+            self.signals_here.put_back()
+        try:
+            if self.raised:
+                raise self.raised
+        finally:
+            if self.owns_signals:
+                self.signals_here.call_handlers()
 
     @classmethod
     def after_fork(cls):
-        """Another thread forked while the main thread was in C: the child gets the handler back that was set before."""
-        if cls.active is not None:
-            signal.signal(signal.SIGINT, cls.active.before)
-            cls.active = None
+        """Another thread forked while the main thread was in C: the child gets the handlers back that were set before."""
+        if cls.signals is not None:
+            cls.signals.put_back()
+            cls.signals = None
 
 
 _float, _double = (_Library(path, real) for path, real in zip(_libraries(), (np.float32, np.float64)))
