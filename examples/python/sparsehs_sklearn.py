@@ -174,7 +174,7 @@ class ICA(_Components):
 class RX(_Components):
     """Anomaly scores: transform returns (samples, 1), score_samples their negative as scikit-learn's outlier detectors do."""
 
-    def __init__(self, n_components=None, skip=0, trim=0.0, trim_rounds=0, threads=0, progress=None, device=None):
+    def __init__(self, n_components=None, skip=0, trim=0.0, trim_rounds=None, threads=0, progress=None, device=None):
         self.n_components, self.skip, self.trim, self.trim_rounds = n_components, skip, trim, trim_rounds
         self.threads, self.progress, self.device = threads, progress, device
 

@@ -157,7 +157,7 @@ def test_ksvd_finds_the_planted_atoms(real):
     assert learnt.D.dtype == real and np.allclose(np.linalg.norm(learnt.D, axis=1), 1, atol=1e-4)
     assert learnt.iterations == len(learnt.history["rmse_coding"]) == 40
     assert np.isclose(np.sqrt(((Y - learnt.codes.decode(learnt.D)) ** 2).mean()), learnt.rmse, rtol=1e-3)
-    assert sparsehs.ksvd(Y, 30, 3, 0).iterations == 10
+    assert sparsehs.ksvd(Y, 30, 3, None).iterations == 10
     again = sparsehs.ksvd(Y, 30, 3, 1, start=learnt.D)
     assert again.history["rmse_coding"][0] <= learnt.rmse * 1.2
 
@@ -358,6 +358,156 @@ def test_learning_with_what_is_missing_and_without_negative_values():
     learnt = sparsehs.ksvd(np.abs(Y), 30, 3, 5, nonnegative=True, codes=True, test=np.abs(Y[:100]))
     assert learnt.D.min() >= 0 and learnt.codes.coefs.min() >= 0 and np.all(learnt.history["rmse_test"] > 0)
     assert sparsehs.online(np.abs(Y), 30, 3, nonnegative=True).D.min() >= 0
+
+
+# ---- words, numbers and arrays of options ------------------------------------------------------------------------------------
+
+def refused(call, words, kind=ValueError):
+    with pytest.raises(kind, match=words):
+        call()
+
+
+def test_words_are_taken_in_any_case():
+    cube = scene()
+    spectra, waves = cube[0, :3] + 1.0, np.r_[480, 560, 660, 860, np.linspace(1000, 1600, 6), 1650, 2200]
+    mean, C = cube.reshape(-1, 12).mean(0), np.cov(cube.reshape(-1, 12).T, bias=True)
+    Y, D, _ = planted()
+    pairs = [(lambda word, function=function, given=given: function(*given, word), names) for function, given, names in (
+        (sparsehs.detect, (cube, spectra), ("mf", "sam", "amsd")), (sparsehs.similarity, (cube, spectra), ("sam", "ns3")),
+        (sparsehs.unmix, (cube, spectra), ("none", "scaled")), (sparsehs.correct, (cube,), ("iarr", "dark")),
+        (sparsehs.count, (cube,), ("hfc",)), (sparsehs.unmix_sparse, (cube, spectra), ("nnomp",)))]
+    pairs += [(lambda word: sparsehs.continuum(cube, word, wavelengths=waves), ("divide", "subtract")),
+              (lambda word: sparsehs.index(cube, word, wavelengths=waves), ("NDVI", "clay")),
+              (lambda word: sparsehs.fit(word, cube, 3).file, ("pca", "rx")), (lambda word: sparsehs.endmembers(cube, 3, word)[0], ("atgp",)),
+              (lambda word: sparsehs.omp(D, Y, 3, selection=word).coefs, ("ols",)),
+              (lambda word: sparsehs.ksvd(Y, 30, 3, 1, update=word, mask=Y > -1).D, ("aksvd", "sgk")),
+              (lambda word: sparsehs.ksvd(Y, 30, 3, 1, start=word).D, ("random",))]
+    for call, names in pairs:
+        for name in names:
+            for other in name.upper(), name.title():
+                got, want = call(other), call(name)
+                assert np.shape(got) == np.shape(want) and (got == want if isinstance(got, bytes) else np.array_equal(got, want, True))
+    assert sparsehs.detect(cube, spectra, "AMSD").shape == cube.shape[:2]
+    refused(lambda: sparsehs.detect(cube, spectra[0], "GLRT", background=(mean, C)), "glrt needs the number of pixels")
+    refused(lambda: sparsehs.ksvd(Y, 30, 3, mask=Y > 0, update="MOD"), "update: 'MOD' knows no missing values; aksvd and sgk do")
+    refused(lambda: sparsehs.ksvd(Y, 30, 3, start="Given"), "start: 'Given' is none of signals, random, dct")
+    assert np.array_equal(sparsehs.ksvd(Y, 30, 3, 1, mask=Y > -1, update=None).D, sparsehs.ksvd(Y, 30, 3, 1, mask=Y > -1).D)
+
+
+def test_labels_of_dataarrays_know_words_in_any_case():
+    xarray = pytest.importorskip("xarray")
+    cube = xarray.DataArray(scene(), dims=("y", "x", "band"), attrs={"units": "1"})
+    assert sparsehs.correct(cube, "Dark").attrs == {"units": "1"} and not sparsehs.correct(cube, "IARR").attrs
+    assert sparsehs.continuum(cube, "SUBTRACT", wavelengths=np.arange(400, 412)).attrs == {"units": "1"}
+
+
+def test_0_is_not_the_default():
+    Y, _, _ = planted()
+    cube, image = scene(), picture()[1]
+    learn = lambda **given: sparsehs.ksvd(Y, 30, 3, **given)  # noqa: E731
+    online = lambda **given: sparsehs.online(Y, 30, 3, **given)  # noqa: E731
+    for call, words in ((lambda: learn(iterations=0), "iterations: must be at least 1, but is 0"),
+                        (lambda: sparsehs.ksvd(Y, 30, 0), "sparsity: 0, expected at least 1"),
+                        (lambda: learn(parallel_atoms=0), "parallel_atoms: 0, expected at least 1"),
+                        (lambda: learn(rounds=0), "rounds: 0"), (lambda: learn(prune_coherence=0), "prune_coherence: 0, expected above 0"),
+                        (lambda: learn(prune_uses=0), "prune_uses: 0"), (lambda: learn(regularisation_decay=0.0), "_decay: 0"),
+                        (lambda: online(forgetting=0), "forgetting: 0, expected above 0 and at most 1"),
+                        (lambda: online(forgetting=np.float32(1.5)), "forgetting: 1.5, expected above 0 and at most 1"),
+                        (lambda: online(sweeps=0), "sweeps: 0"), (lambda: online(replace_every=0), "replace_every: 0"),
+                        (lambda: online(test_every=0, test=Y), "test_every: 0"),
+                        (lambda: sparsehs.denoise(image, 20, iterations=0), "iterations: must be at least 1, but is 0"),
+                        (lambda: sparsehs.patches(image, 8, step=0), "step: must be at least 1, but is 0"),
+                        (lambda: sparsehs.patches(image, 8, 0), "count: must be at least 1, but is 0"),
+                        (lambda: sparsehs.rx(cube, trim=0.1, trim_rounds=0), "trim_rounds: 0, expected at least 1"),
+                        (lambda: sparsehs.rx_classes(cube, np.zeros((40, 50), int), trim=0.1, trim_rounds=0), "trim_rounds: 0"),
+                        (lambda: sparsehs.ica(cube, 3, iterations=0), "iterations: 0"),
+                        (lambda: sparsehs.ica(cube, 3, tolerance=0), "tolerance: 0"),
+                        (lambda: sparsehs.pca(cube, 0), "components: must be at least 1, but is 0"),
+                        (lambda: sparsehs.pca(cube, variance=0), "variance: 0, expected above 0 and at most 1"),
+                        (lambda: sparsehs.lasso(Y[:9], Y, 0.1, gap=0), "gap: 0, expected above 0"),
+                        (lambda: sparsehs.lasso(Y[:9], Y, 0.1, sweeps=0), "sweeps: 0, expected at least 1")):
+        refused(call, words)
+    normal = np.random.default_rng(3).normal(size=(400, 4))  # without independent components of its own, so that none converges
+    assert sparsehs.fit("ica", normal, 4, restarts=0, iterations=3).reports[:, 1].max() == 0
+    assert sparsehs.fit("ica", normal, 4, iterations=3).reports[:, 1].max() == 3
+
+
+def test_sklearns_estimators_refuse_0_too():
+    import sparsehs_sklearn as estimators
+    refused(lambda: estimators.KSVD(10, 2, iterations=0).fit(planted()[0]), "iterations: must be at least 1, but is 0")
+    refused(lambda: estimators.RX(trim=0.1, trim_rounds=0).fit(planted()[0]), "trim_rounds: 0")
+
+
+def test_a_covariance_has_two_triangles():
+    cube = scene()
+    X = cube.reshape(-1, 12)
+    mean, C, target = X.mean(0), np.cov(X.T), X[7] + 1
+    for half in np.tril(C), np.triu(C):
+        refused(lambda: sparsehs.detect(cube, target, background=(mean, half)), r"background covariance: \(0, 1\) is .* symmetric")
+        refused(lambda: sparsehs.fit("mnf", cube, noise=half), r"noise: \(0, 1\) is .* symmetric")
+        refused(lambda: sparsehs.count(cube, noise=half), r"noise: \(0, 1\) is .* symmetric")
+    single = C.astype(np.float32)
+    single[0, 1] *= 1 + 1e-6
+    assert np.allclose(sparsehs.detect(cube, target, background=(mean, single)), sparsehs.detect(cube, target, background=(mean, C)), atol=1e-3)
+    refused(lambda: sparsehs.detect(cube, target, background=(mean,)), "background: expected .mean, covariance. or")
+
+
+def test_options_of_another_kind_are_refused():
+    cube, image = scene(), picture()[1]
+    target, learnt = cube[3, 4] + 1, np.eye(64)
+    for call, words in ((lambda: sparsehs.pca(cube, trim=0.1), "trim: given with kind 'pca', expected with 'rx' alone"),
+                        (lambda: sparsehs.pca(cube, noise=np.eye(12)), "noise: given with kind 'pca', expected with 'mnf' alone"),
+                        (lambda: sparsehs.mnf(cube, correlation=1), "correlation: given with kind 'mnf', expected with 'pca' or 'rx'"),
+                        (lambda: sparsehs.rx(cube, neighbours="mean"), "neighbours: given with kind 'rx'"),
+                        (lambda: sparsehs.ica(cube, 3, variance=0.5), "variance: given with kind 'ica'"),
+                        (lambda: sparsehs.detect(cube, target, undesired=target), "undesired: given with method 'mf', expected with 'osp'"),
+                        (lambda: sparsehs.detect(cube, target, "sam", ridge=0.1), "ridge: given with method 'sam'"),
+                        (lambda: sparsehs.detect(cube, target, "OSP", columns=True), "columns: given with method 'osp'"),
+                        (lambda: sparsehs.count(cube, false_alarm=0.1), "false_alarm: given with method 'hysime'"),
+                        (lambda: sparsehs.count(cube, "hfc", noise=np.eye(12)), "noise: given with method 'hfc'"),
+                        (lambda: sparsehs.unmix_sparse(cube, cube[0, :3], sparsity=2), "sparsity: given with method 'lasso'"),
+                        (lambda: sparsehs.unmix_sparse(cube, cube[0, :3], "nnomp", weight=0.1), "weight: given with method 'nnomp'"),
+                        (lambda: sparsehs.detect(cube, target, columns=True, background=(target, np.eye(12))), "two of them are given"),
+                        (lambda: sparsehs.omp(learnt, image[:, :64], 3, method="Subspace", selection="ols"), "method 'subspace': cannot"),
+                        (lambda: sparsehs.omp(learnt, image[:, :64], 3, nonnegative=True, selection="OLS"), "selection 'ols': cannot")):
+        refused(call, words)
+    for call, words in ((lambda: sparsehs.denoise(image, 20, dictionary=learnt, update="sgk"), "update: given with dictionary"),
+                        (lambda: sparsehs.denoise(image, 20, dictionary=learnt, typo=1), "typo: given with dictionary"),
+                        (lambda: sparsehs.denoise(image, 20, typo=1, atoms=16, iterations=1, training=200), "typo: there is no such option"),
+                        (lambda: sparsehs.denoise(image, 20, tolerance=1.0), "tolerance: denoise decides it by itself"),
+                        (lambda: sparsehs.omp_gram(learnt, image[:, :64], 3, mask=image > 0), "mask: only omp takes it")):
+        refused(call, words, TypeError)
+
+
+def test_messages_name_the_argument_and_the_value():
+    Y, D, _ = planted()
+    cube = scene()
+    library = cube[0, :3].copy()
+    library[1, 2] = np.nan
+    for call, words in ((lambda: sparsehs.omp(D, Y, 3, threads=-1), "threads: -1, expected 0 or more"),
+                        (lambda: sparsehs.fit("ica", cube, 3).denoise(cube), "denoise: the model is of the kind 'ica', expected 'pca' or"),
+                        (lambda: sparsehs.fit("rx", cube).inverse_transform(cube), "inverse_transform: the model is of the kind 'rx'"),
+                        (lambda: sparsehs.fit("pca", cube, 3).denoise(cube, 4), "components: 4, expected 0 to 3"),
+                        (lambda: sparsehs.fit("pca", cube, 13), "components: 13, expected at most 12"),
+                        (lambda: sparsehs.lasso(D, Y, 0.1, gap=-1), "gap: -1, expected above 0"),
+                        (lambda: sparsehs.lasso(D, Y, 0.1, sweeps=-1), "sweeps: -1, expected at least 1"),
+                        (lambda: sparsehs.lasso(D, Y, [0.1, -1]), "lambda1: -1, expected 0 or more"),
+                        (lambda: sparsehs.endmembers(cube, 1), "count: must be at least 2, but is 1"),
+                        (lambda: sparsehs.endmembers(cube[0, :2], 3), "count: 3 endmembers of a cube of the shape"),
+                        (lambda: sparsehs.unmix_sparse(cube, library), "library: spectrum 1 is nan in band 2, expected numbers"),
+                        (lambda: sparsehs.ksvd(Y, 30, 3, keep=7), "keep: 7 is none of best, last"),
+                        (lambda: sparsehs.rx(cube, trim=0.6), "trim: 0.6, expected 0 to 0.5"),
+                        (lambda: sparsehs.rx_local(cube, 3, 9, ridge=-1), "ridge: -1, expected 0 or more"),
+                        (lambda: sparsehs.denoise(picture()[1], 20, patch=1), "patch: must be at least 2, but is 1"),
+                        (lambda: sparsehs.resample(cube, 700, 20, wavelengths=np.arange(400, 412)), r"centres: its shape is \(\)")):
+        refused(call, words)
+    for call, words in ((lambda: sparsehs.ksvd(Y, 30, 3, iterations=2.0), "iterations: must be a whole number, not 2.0"),
+                        (lambda: sparsehs.superres_learn([picture()[1]], 2.0), "factor: must be a whole number, not 2.0"),
+                        (lambda: sparsehs.omp(D, Y, 3, device=0), "device: 0, expected None, 'gpu', or part of the name"),
+                        (lambda: sparsehs.index(cube, 7), "expression: must be text, not 7")):
+        refused(call, words, TypeError)
+    assert np.array_equal(sparsehs.omp(D, Y, 3, progress=False).coefs, sparsehs.omp(D, Y, 3).coefs)
+    assert sparsehs.endmembers(cube, 1, "ATGP")[0].shape == (1, 12)
 
 
 # ---- what goes wrong ---------------------------------------------------------------------------------------------------------
@@ -1284,7 +1434,8 @@ def test_materials_are_counted_as_the_program_does(tmp_path, real):
     cube = hour(real)
     hypercube(tmp_path, cube, "count", "cube.hdr", "--report", "count.csv", "--false-alarm", 0.01)
     want = {name: int(number) for name, number in rows_of(tmp_path / "count.csv")}
-    assert {method: sparsehs.count(cube, method, false_alarm=0.01) for method in want} == want and want["hysime"] == 3
+    rates = {method: {} if method == "hysime" else dict(false_alarm=0.01) for method in want}
+    assert {method: sparsehs.count(cube, method, **rates[method]) for method in want} == want and want["hysime"] == 3
     X = cube[~np.isnan(cube).any(axis=2)].astype(float)
     eigenvalues = [np.linalg.eigvalsh(M)[::-1] for M in (X.T @ X / len(X), np.cov(X.T, bias=True))]
     spread = np.sqrt(2 * (eigenvalues[0] ** 2 + eigenvalues[1] ** 2) / len(X))
@@ -1297,7 +1448,7 @@ def test_materials_are_counted_as_the_program_does(tmp_path, real):
     assert sparsehs.count(np.where(np.isnan(cube), -7, cube).reshape(-1, 24), nodata=-7) == want["hysime"]
     assert sparsehs.count(cube, noise=1e6 * noise) == 0
     for method, number in want.items():  # in any unit, of bands in any order, by any number of threads
-        assert sparsehs.count(1024 * cube[..., ::-1], method, false_alarm=0.01, threads=2) == number
+        assert sparsehs.count(1024 * cube[..., ::-1], method, **rates[method], threads=2) == number
     for call, words in ((lambda: sparsehs.count(cube, "osp"), "method: 'osp' is none of hysime, hfc, nwhfc"),
                         (lambda: sparsehs.count(cube, "hfc", false_alarm=0.7), "false_alarm: 0.7, expected above 0 and at most"),
                         (lambda: sparsehs.count(cube[..., :1]), r"cube: its shape is \(30, 40, 1\), expected pixels of 2 bands"),

@@ -60,10 +60,42 @@ def _signals(Y, name="signals", advice=NO_MASK):
 
 def _wide(x, name, shape):
     """Doubles of this shape, close together. -1 in shape: any number."""
-    x = np.ascontiguousarray(_array(x, name), np.float64)
+    x = _array(x, name)
     if x.ndim != len(shape) or any(want not in (-1, got) for want, got in zip(shape, x.shape)):
         raise ArgumentError("%s: its shape is %s, expected %s" % (name, x.shape, str(shape).replace("-1", "any")))
+    return np.ascontiguousarray(x, np.float64)
+
+
+def _covariance(x, name, bands):
+    """A covariance (bands, bands), of which the library reads one triangle. So both must agree, but for rounding in single
+    precision."""
+    C = _wide(x, name, (bands, bands))
+    deviation = np.sqrt(np.abs(np.diag(C)))
+    with np.errstate(all="ignore"):  # what is not finite is left to the library
+        apart = np.abs(C - C.T) > 1e-5 * np.outer(deviation, deviation)
+    if apart.any():
+        row, column = np.argwhere(apart)[0]
+        raise ArgumentError("%s: (%d, %d) is %g, but (%d, %d) is %g; expected both triangles of a symmetric matrix"
+                            % (name, row, column, C[row, column], column, row, C[column, row]))
+    return C
+
+
+def _whole(x, name, shape):
+    """Whole numbers of this shape, as they came. An empty list has no type of its own."""
+    x = _array(x, name)
+    if x.shape != shape:
+        raise ArgumentError("%s: its shape is %s, expected %s" % (name, x.shape, shape))
+    if x.dtype.kind not in "bui" and x.size:
+        raise TypeError("%s: must be whole numbers, but its type is %s" % (name, x.dtype))
     return x
+
+
+def _marked(x, name, shapes, masked):
+    """Where x, of one of these shapes, is not 0. masked: what a value counts as that is masked."""
+    hidden, there = _missing(x), np.asarray(_data(x)) != 0
+    if there.shape not in shapes:
+        raise ArgumentError("%s: its shape is %s, expected %s" % (name, there.shape, " or ".join(map(str, dict.fromkeys(shapes)))))
+    return there if hidden is None else np.where(hidden, masked, there)
 
 
 def _count(x, name, least=1):

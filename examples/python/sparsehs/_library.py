@@ -37,6 +37,58 @@ class Cancelled(Error):
     best = None
 
 
+# ---- words and numbers of options --------------------------------------------------------------------------------------------
+
+def _word(argument, given, known):
+    """The one of these words that an option gives, in whatever case. Who compares an option's word asks here first."""
+    if isinstance(given, str) and given.lower() in known:
+        return given.lower()
+    raise ArgumentError("%s: %r is none of %s" % (argument, given, ", ".join(known)))
+
+
+def _only_with(name, is_given, of, word, owners):
+    """Refuses an option that would go unread: only `owners` take it (None: all do), and this word of `of` is none of them."""
+    if is_given and owners and word not in owners:
+        raise ArgumentError("%s: given with %s %r, expected with %s alone" % (name, of, word, " or ".join(map(repr, owners))))
+
+
+# What a number must be, and the words for it.
+_FROM_0 = (lambda x: 0 <= x < float("inf")), "0 or more"
+_ABOVE_0 = (lambda x: 0 < x < float("inf")), "above 0"
+_FROM_1 = (lambda x: x >= 1), "at least 1"
+_PART = (lambda x: 0 < x <= 1), "above 0 and at most 1"
+_HALF = (lambda x: 0 <= x <= 0.5), "0 to 0.5"
+_NOT_0 = (lambda x: x != 0), "another number than 0"
+
+# Numbers that the functions of the library take. Where 0 is none of these the library would take 0 for its own default, which is
+# None here.
+_CODING = dict(sparsity=_FROM_1, tolerance=_FROM_0, signals_per_group=_FROM_1)
+_LEARNING = dict(_CODING, patch_width=_FROM_1, patch_height=_FROM_1, patch_channels=_FROM_1, prune_coherence=_ABOVE_0)
+_NUMBERS_OF = {
+    "omp": _CODING,
+    "omp_gram": _CODING,
+    "lasso": dict(lambda2=_FROM_0, gap=_ABOVE_0, sweeps=_FROM_1),
+    "ksvd": dict(_LEARNING, iterations=_FROM_1, parallel_atoms=_FROM_1, rounds=_FROM_1, prune_uses=_NOT_0,
+                 regularisation_decay=_PART, regularised_iterations=_FROM_1, coherence_rounds=_FROM_1),
+    "online": dict(_LEARNING, forgetting=_PART, sweeps=_FROM_1, replace_every=_FROM_1, test_every=_FROM_1),
+    "fit": dict(components=_FROM_1, variance=_PART, eigenvalue_at_least=_FROM_0, skip=_FROM_0, trim=_HALF, trim_rounds=_FROM_1,
+                iterations=_FROM_1, tolerance=_NOT_0),
+    "rx_classes": dict(components=_FROM_1, skip=_FROM_0, trim=_HALF, trim_rounds=_FROM_1),
+    "rx_local": dict(ridge=_FROM_0),
+    "detect": dict(ridge=_FROM_0),
+    "ppi": dict(threshold=_FROM_0),
+}
+
+
+def _check_number(function, option, given):
+    """Refuses a number that the option does not take. What is no number at all is left to the check of types."""
+    holds, words = _FROM_0 if option == "threads" else _NUMBERS_OF.get(function, {}).get(option, (None, None))
+    if holds is None or not isinstance(given, (int, float, np.integer, np.floating)):
+        return
+    if not holds(given):
+        raise ArgumentError("%s: %s, expected %s" % (option, given, words))
+
+
 # ---- the libraries ---------------------------------------------------------------------------------------------------------
 
 def _files():
@@ -169,6 +221,10 @@ class _Library:
         """The OpenCL device of this name, opened once."""
         if name is None:
             return None
+        if not isinstance(name, str):
+            raise TypeError("device: %r, expected None, 'gpu', or part of the name of a device or a platform" % (name,))
+        if name.lower() == "gpu":
+            name = "gpu"
         if self.lost_devices:
             raise Error("device %r: the parent process opened a device before fork(), and its child cannot use one; start "
                         "processes by multiprocessing's method 'spawn'" % name)
@@ -216,17 +272,22 @@ class _Library:
             raise TypeError("%s: a whole number, not %r" % (its, given))
         low, high = {"int": (-2**31, 2**31), "ptrdiff_t": (-2**63, 2**63)}.get(kind, (0, 2**64))
         if not low <= given < high:
-            raise ArgumentError("%s: %d is out of range" % (its, given))
+            raise ArgumentError("%s: %d, expected %d to %d" % (its, given, low, high - 1))
+        if its in self.values and given not in self.values[its].values():
+            raise ArgumentError("%s: %d is none of %s" % (its, given, ", ".join(self.values[its])))
         return int(given)
 
-    def value(self, option, name, argument=None):
-        """The number of a name, such as that of "ols" for the option selection. argument: what Python calls the option."""
+    def word(self, option, given, argument=None):
+        """The word that an option gives, such as "ols" for the option selection. argument: what Python calls the option."""
         argument, names = argument or option, self.values.get(option)
         if names is None:
-            raise TypeError("%s: a number, not %r" % (argument, name))
-        if not isinstance(name, str) or name.lower() not in names:
-            raise ArgumentError("%s: %r is none of %s" % (argument, name, ", ".join(names)))
-        return names[name.lower()]
+            raise TypeError("%s: a number, not %r" % (argument, given))
+        return _word(argument, given, names)
+
+    def value(self, option, given, argument=None):
+        """The library's number of that word."""
+        word = self.word(option, given, argument)
+        return self.values[option][word]
 
     def after_fork(self):
         """Another thread of the parent may have held the lock, and OpenCL's devices are the parent's."""
@@ -242,6 +303,8 @@ class _Library:
             if option not in names or option in given:
                 raise TypeError("%s: there is no such option here" % option)
         given.update(options or {})
+        for option, value in dict(given, threads=threads).items():
+            _check_number(name, option, value)
         handle = self.device(device)
         if "progress" not in names:
             status = function(*[self.argument(parameter, given.get(parameter[0])) for parameter in parameters])

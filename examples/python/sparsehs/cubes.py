@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._arrays import _count, _cube, _is_nodata, _wide
+from ._arrays import _count, _covariance, _cube, _data, _is_nodata, _missing, _whole, _wide
 from ._labels import labelled
-from ._library import ArgumentError, _float
+from ._library import ArgumentError, _float, _only_with, _word
 from .signals import lasso, omp
 
 if TYPE_CHECKING:
@@ -95,15 +95,32 @@ class Model:
         Options: valid, nodata as of fit; threads, progress, device."""
         return self._apply(cube, 0, 1 if self.kind == "rx" else self.components, **options)
 
+    def _only_of(self, what, *kinds):
+        if self.kind not in kinds:
+            raise ArgumentError("%s: the model is of the kind %r, expected %s" % (what, self.kind, " or ".join(map(repr, kinds))))
+
     @labelled("band", of="components")
     def inverse_transform(self, components: ArrayLike, **options: Any) -> np.ndarray:
         """The pixels (lines, samples, n) from their components (lines, samples, k). Not of rx, whose scores have no way back."""
+        self._only_of("inverse_transform", "pca", "mnf", "ica")
         return self._apply(components, 1, self.bands, **options)
 
     @labelled("cube")
     def denoise(self, cube: ArrayLike, components: int = 0, **options: Any) -> np.ndarray:
         """The pixels, rebuilt from their first `components` components (0: all that are kept). Of pca and mnf."""
+        self._only_of("denoise", "pca", "mnf")
+        components = 0 if components is None else _count(components, "components", 0)
+        if components > self.components:
+            raise ArgumentError("components: %d, expected 0 to %d, which the model has" % (components, self.components))
         return self._apply(cube, 2, self.bands, components, **options)
+
+
+OF_MNF = "noise", "neighbours", "noise_residual"
+OF_RX = "skip", "trim", "trim_rounds"
+OF_ICA = ("contrast", "approach", "route", "iterations", "tolerance", "plain_steps", "restarts", "random_start", "start", "seed",
+          "order")
+KINDS = dict(dict.fromkeys(OF_MNF, ("mnf",)), **dict.fromkeys(OF_RX, ("rx",)), **dict.fromkeys(OF_ICA, ("ica",)),
+             variance=("pca", "mnf", "rx"), correlation=("pca", "rx"))  # of the options of fit that not all kinds take
 
 
 def _map(name, cube, outputs, valid, nodata, work, real=None, **given):
@@ -125,21 +142,31 @@ def fit(kind: str, cube: ArrayLike, components: int | None = None, *, valid: Arr
     cube: (lines, samples, bands), or (pixels, bands). components: how many to keep; None: all, or by variance or
     eigenvalue_at_least. Left out are pixels where `valid` (lines, samples) is 0, and those of which a band is NaN, masked or
     `nodata`. wavelengths (bands,): kept in the model, in whatever unit. Options of the library:
-    pca    variance (0 to 1: as many components as explain this part), eigenvalue_at_least, correlation, divisor ("n", "n-1"),
-           precise ("auto", "always", "never": sums in double precision)
+    pca    variance (above 0 and at most 1: as many components as explain this part), eigenvalue_at_least, correlation,
+           divisor ("n", "n-1"), precise ("auto", "always", "never": sums in double precision)
     mnf    the same but correlation; neighbours ("right", "lower", "diagonal", "mean"), noise_residual: how noise is estimated; or
            noise (bands, bands), its covariance
-    rx     skip: so many first components are left out; trim (0 to 0.5): the share of the pixels, those of the highest scores, that
-           the statistics leave out in each of trim_rounds (3) rounds; divisor, precise
-    ica    contrast ("pow3", "tanh", "gauss", "skew"), approach ("deflation", "symmetric"), route, iterations, tolerance, restarts,
-           random_start, seed, start (components, components), order ("kurtosis", "negentropy", "extraction")"""
+    rx     those of pca; skip: so many first components are left out; trim (0 to 0.5): the share of the pixels, those of the highest
+           scores, that the statistics leave out in each of trim_rounds (3) rounds
+    ica    contrast ("pow3", "tanh", "gauss", "skew"), approach ("deflation", "symmetric"), route, iterations (200), tolerance (below
+           0: all iterations are run), restarts (3; 0: none) of a component that does not converge, random_start, seed, start
+           (components, components), order ("kurtosis", "negentropy", "extraction"), eigenvalue_at_least, divisor, precise"""
+    kind = _float.word("kind", kind)
+    for name, value in dict(options, noise=noise, start=start).items():
+        _only_with(name, value is not None, "kind", kind, KINDS.get(name))
     library, a, given = _cube(cube, valid, nodata)
     n = given["bands"]
     if a.size == 0:
         raise ArgumentError("cube: its shape is %s: there are no pixels to learn from" % (np.shape(cube),))
-    for name, array, shape in (("noise", noise, (n, n)), ("start", start, (components or n,) * 2), ("wavelengths", wavelengths, (n,))):
+    if components is not None and _count(components, "components") > n:
+        raise ArgumentError("components: %d, expected at most %d, the number of bands" % (components, n))
+    if noise is not None:
+        options["noise"] = _covariance(noise, "noise", n)
+    for name, array, shape in ("start", start, (components or n,) * 2), ("wavelengths", wavelengths, (n,)):
         if array is not None:
             options[name] = _wide(array, name, shape)
+    if options.get("restarts") == 0:
+        options["restarts"] = -1  # the library takes 0 for its default, and a number below 0 for none
     file, size = ctypes.c_void_p(), np.zeros(1, np.uintp)
     library.call("fit", options, threads, progress, device, kind=kind, components=components, file=ctypes.byref(file), size=size,
                  **given)
@@ -225,7 +252,24 @@ def rx_local(cube: ArrayLike, inner: int = 5, outer: int = 25, *, ridge: float =
 
 def _spectra(spectra, name, cube):
     """Spectra (count, bands) in doubles, of as many bands as the cube."""
-    return _wide([spectra] if np.ndim(spectra) == 1 else spectra, name, (-1,) + np.shape(cube)[-1:])
+    spectra = np.asanyarray(spectra)[None] if np.ndim(spectra) == 1 else spectra  # a list around a masked array loses its mask
+    return _wide(spectra, name, (-1,) + np.shape(cube)[-1:])
+
+
+BY_STATISTICS = "mf", "cem", "ace", "sace", "glrt"  # methods of detect that go by mean and covariance
+
+
+def _background(background, method, bands):
+    """What C is told of mean and covariance from elsewhere."""
+    if not isinstance(background, (tuple, list)) or len(background) not in (2, 3):
+        raise ArgumentError("background: expected (mean, covariance) or (mean, covariance, number of pixels), not %r" % (background,))
+    if method == "glrt" and len(background) < 3:
+        raise ArgumentError("background: glrt needs the number of pixels, (mean, covariance, count)")
+    count = float(background[2]) if len(background) > 2 else 1.0
+    if not 0 < count < np.inf:
+        raise ArgumentError("background: the number of pixels is %g, expected above 0" % count)
+    return dict(mean=_wide(background[0], "background mean", (bands,)), background_count=count,
+                products=count * _covariance(background[1], "background covariance", bands))
 
 
 @labelled("target")
@@ -249,17 +293,20 @@ def detect(cube: ArrayLike, targets: ArrayLike, method: str = "mf", *, ridge: fl
     number of pixels). valid, nodata: as of fit; missing pixels score NaN.
 
     labels, columns: "mf", "cem", "ace", "sace" and "glrt" take mean and covariance of each class by itself. labels (lines, samples)
-    are whole numbers from 0 on; below 0: no class, NaN. columns: each column is a class, as push-broom sensors need. Classes whose
-    covariance is singular, as with fewer pixels than bands + 1 and no ridge, score NaN."""
+    are whole numbers from 0 on; below 0 or masked: no class, NaN. columns: each column is a class, as push-broom sensors need.
+    Classes whose covariance is singular, as with fewer pixels than bands + 1 and no ridge, score NaN; where all are, an
+    ArgumentError says so."""
+    method = _float.word("detector", method, "method")
+    for name, is_given in (("ridge", bool(ridge)), ("background", background is not None), ("labels", labels is not None),
+                           ("columns", bool(columns))):
+        _only_with(name, is_given, "method", method, BY_STATISTICS)
+    _only_with("undesired", undesired is not None, "method", method, ("osp", "amsd"))
+    if (labels is not None) + bool(columns) + (background is not None) > 1:
+        raise ArgumentError("labels, columns, background: two of them are given, expected one at most")
     spectra = _spectra(targets, "targets", cube)
-    bands = spectra.shape[1]
-    given = dict(targets=len(spectra), spectra=spectra, detector=_float.value("detector", method, "method"), ridge=ridge)
+    given = dict(targets=len(spectra), spectra=spectra, detector=_float.value("detector", method), ridge=ridge)
     if background is not None:
-        if method == "glrt" and len(background) < 3:
-            raise ArgumentError("background: glrt needs the number of pixels, (mean, covariance, count)")
-        count = float(background[2]) if len(background) > 2 else 1.0
-        given.update(mean=_wide(background[0], "background mean", (bands,)), background_count=count,
-                     products=count * _wide(background[1], "background covariance", (bands, bands)))
+        given.update(_background(background, method, spectra.shape[1]))
     if undesired is not None:
         given.update(undesired=_spectra(undesired, "undesired", cube))
         given.update(undesired_count=len(given["undesired"]))
@@ -284,8 +331,7 @@ def similarity(cube: ArrayLike, spectra: ArrayLike, method: str = "sam", *, vali
     jmsam   2 (1 - exp(-B)) tan(a), B: Bhattacharyya distance of normal distributions with the means and variances over the bands
 
     valid, nodata: as of fit; missing pixels are NaN."""
-    if method not in ("sam", "sid", "sidsam", "ns3", "jmsam"):
-        raise ArgumentError("method: %r is none of sam, sid, sidsam, ns3, jmsam" % (method,))
+    method = _word("method", method, ("sam", "sid", "sidsam", "ns3", "jmsam"))
     t = _spectra(spectra, "spectra", cube)
     _, a, given = _cube(cube, valid, nodata)
     x = a.astype(np.float64)
@@ -365,9 +411,8 @@ def unmix(cube: ArrayLike, endmembers: ArrayLike, constraint: str = "full", *, e
     the mean squared difference over the bands between a pixel and its mixture, with "scaled" by the abundances before the
     division. valid, nodata: as of fit; missing pixels become NaN."""
     spectra = _spectra(endmembers, "endmembers", cube)
-    scaled = isinstance(constraint, str) and constraint == "scaled"
-    if isinstance(constraint, str) and constraint not in ("full", "nonnegative", "sum", "none", "scaled"):
-        raise ArgumentError("constraint: %r is none of full, nonnegative, sum, none, scaled" % constraint)
+    constraint = _word("constraint", constraint, ("full", "nonnegative", "sum", "none", "scaled"))
+    scaled = constraint == "scaled"
     code = _float.value("constraint", "nonnegative" if scaled else constraint)
     library, a, _ = _cube(cube)
     shares = _map("unmix", cube, len(spectra), valid, nodata, dict(threads=threads, progress=progress, device=device),
@@ -393,16 +438,18 @@ def endmembers(cube: ArrayLike, count: int, method: str = "vca", *, seed: int = 
                nodata: float | None = None, threads: int = 0, progress: Progress = None,
                device: str | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Finds endmembers among the pixels. method: "vca" (vertex component analysis), "nfindr" (simplex of the largest volume), "atgp"
-    (automatic target generation). Returns their spectra (count, bands), and where they are: (count, 2), line and sample, or of
-    a matrix of pixels (count,). valid, nodata: as of fit."""
+    (automatic target generation). count: at least 2, with "atgp" at least 1; at most as many as bands or pixels. Returns their
+    spectra (count, bands), and where they are: (count, 2), line and sample, or of a matrix of pixels (count,). valid, nodata:
+    as of fit."""
     library, a, given = _cube(cube, valid, nodata)
-    _count(count, "count")
-    if a.size == 0 or count > a.shape[2]:
+    method = _float.word("extractor", method, "method")
+    _count(count, "count", 1 if method == "atgp" else 2)
+    if count > min(a.shape[2], a.shape[0] * a.shape[1]):
         raise ArgumentError("count: %d endmembers of a cube of the shape %s; there can be as many as bands, of at least as many "
                             "pixels" % (count, np.shape(cube)))
     spectra, places = np.zeros((count, a.shape[2])), np.zeros(count, np.uintp)
-    library.call("endmembers", None, threads, progress, device, **given, extractor=_float.value("extractor", method, "method"),
-                 count=count, seed=seed, spectra=spectra, places=places)
+    library.call("endmembers", None, threads, progress, device, **given, extractor=_float.value("extractor", method), count=count,
+                 seed=seed, spectra=spectra, places=places)
     places = places.astype(np.intp)
     return spectra, places if np.ndim(cube) == 2 else np.stack(np.divmod(places, a.shape[1]), axis=-1)
 
@@ -424,22 +471,29 @@ def ppi(cube: ArrayLike, skewers: int | ArrayLike = 1000, *, threshold: float = 
 
 
 @labelled("spectrum")
-def unmix_sparse(cube: ArrayLike, library: ArrayLike, method: str = "lasso", *, weight: float = 1e-3, sparsity: int = 10,
-                 valid: ArrayLike | None = None, nodata: float | None = None, threads: int = 0,
+def unmix_sparse(cube: ArrayLike, library: ArrayLike, method: str = "lasso", *, weight: float | None = None,
+                 sparsity: int | None = None, valid: ArrayLike | None = None, nodata: float | None = None, threads: int = 0,
                  progress: Progress = None) -> np.ndarray:
     """Abundances (lines, samples, count) over a library of many spectra (count, bands), of which each pixel holds few; none is
     negative. method:
 
-    lasso   min |x - a @ library|^2 / 2 + weight max(library @ x) sum(a). weight has no unit: from 1 on no spectrum is used
-    nnomp   nonnegative orthogonal matching pursuit: at most `sparsity` spectra, chosen by their angle to what is left
+    lasso   min |x - a @ library|^2 / 2 + weight max(library @ x) sum(a). weight (1e-3) has no unit: from 1 on no spectrum is used
+    nnomp   nonnegative orthogonal matching pursuit: at most `sparsity` (10) spectra, chosen by their angle to what is left
 
     valid, nodata: as of fit; missing pixels become NaN."""
-    if method not in ("lasso", "nnomp"):
-        raise ArgumentError("method: %r is none of lasso, nnomp" % (method,))
-    if method == "lasso" and not 0 < weight < 1:
-        raise ArgumentError("weight: must be above 0 and below 1, but is %r" % (weight,))
+    method = _word("method", method, ("lasso", "nnomp"))
+    _only_with("weight", weight is not None, "method", method, ("lasso",))
+    _only_with("sparsity", sparsity is not None, "method", method, ("nnomp",))
+    weight = 1e-3 if weight is None else weight
+    sparsity = 10 if sparsity is None else _count(sparsity, "sparsity")
+    if not 0 < weight < 1:
+        raise ArgumentError("weight: must be above 0 and below 1, but is %s" % (weight,))
     spectra = _spectra(library, "library", cube)
     of, a, given = _cube(cube, valid, nodata)
+    wrong = np.argwhere(~np.isfinite(spectra))
+    if wrong.size:
+        spectrum, band = wrong[0]
+        raise ArgumentError("library: spectrum %d is %g in band %d, expected numbers" % (spectrum, spectra[spectrum, band], band))
     lengths = np.linalg.norm(spectra, axis=1)
     if not (lengths > 0).all():
         raise ArgumentError("library: spectrum %d is 0 in all bands" % int(lengths.argmin()))
@@ -453,7 +507,7 @@ def unmix_sparse(cube: ArrayLike, library: ArrayLike, method: str = "lasso", *, 
         shares[there] = lasso(spectra.astype(of.real), pixels, weight, relative=True, nonnegative=True, gap=gap, threads=threads,
                               progress=progress).toarray()
     elif len(pixels):
-        most = min(_count(sparsity, "sparsity"), *spectra.shape)
+        most = min(sparsity, *spectra.shape)
         units = (spectra / lengths[:, None]).astype(of.real)
         shares[there] = omp(units, pixels, most, nonnegative=True, threads=threads, progress=progress).toarray() / lengths
     return shares[0] if np.ndim(cube) == 2 else shares

@@ -158,7 +158,7 @@ def superres_learn(images: Sequence[ArrayLike], factor: int = 2, *, atoms: int =
 
     images: a list of pictures, (height, width) or (height, width, channels), in one unit. patches: how many of all pictures
     together to learn from. alpha: as of patches."""
-    if factor not in FACTORS:
+    if _count(factor, "factor") not in FACTORS:
         raise ArgumentError("factor: %r is none of 2, 3, 4" % (factor,))
     images = [images] if isinstance(images, np.ndarray) else list(images)
     if not images:

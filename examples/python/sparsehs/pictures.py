@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._arrays import _alpha_split, _array, _count, _data, _image, _missing, _rows
+from ._arrays import _alpha_split, _array, _count, _data, _image, _marked, _missing, _rows
 from ._library import ArgumentError
 from .signals import ksvd, omp
 
@@ -29,10 +29,14 @@ def patches(image: ArrayLike, size: int = 8, count: int | None = None, *, step: 
             threads: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Patches of size x size pixels as signals.
 
-    image: (height, width) or (height, width, channels). Takes every step-th patch both ways, or `count` patches at random places.
-    Returns the signals (m, p) and their means (m, channels), which are taken out unless keep_mean. The p = channels x size x size
-    values of a patch are channel after channel, in each row after row. An alpha channel is left out; alpha: whether the last
-    channel is one (None: it is if there are 2 or 4 channels)."""
+    image: (height, width) or (height, width, channels). Takes every step-th patch both ways, and those of the last row and the
+    last column besides; or `count` patches at random places. Returns the signals (m, p), and (m, channels) what is taken out of
+    them: the mean of each channel, or with keep_mean nothing, which is 0. The p = channels x size x size values of a patch are
+    channel after channel, in each row after row. An alpha channel is left out; alpha: whether the last channel is one (None: it
+    is if there are 2 or 4 channels)."""
+    for name, number in ("step", step), ("count", count):
+        if number is not None:
+            _count(number, name)
     library, _, image, _ = _image(image, alpha)
     return _patches(library, image, size, count, step, seed, keep_mean, unit_norm, threads)
 
@@ -87,6 +91,10 @@ def _own_weight(pixels, sigma):
     return 0.45 * contrast / sigma
 
 
+NOT_OF_DENOISE = ("sparsity", "tolerance", "sparsity_each", "tolerance_each", "mask", "skip_nan", "patch_width", "patch_height",
+                  "patch_channels", "codes")  # options of ksvd that it gives itself, or that are of single patches
+
+
 def denoise(image: ArrayLike, sigma: float | None = None, *, atoms: int = 256, iterations: int = 30, patch: int = 8,
             training: int = 80000, seed: int = 1, alpha: bool | None = None, threads: int = 0, progress: Progress = None,
             device: str | None = None, dictionary: ArrayLike | None = None, **options: Any) -> np.ndarray:
@@ -97,9 +105,17 @@ def denoise(image: ArrayLike, sigma: float | None = None, *, atoms: int = 256, i
     patches.
 
     atoms, iterations, training: size of the dictionary, iterations of learning, patches to learn from. patch: their width and
-    height. dictionary (atoms, channels x patch x patch): one that is known already. Other options are those of ksvd."""
+    height. dictionary (atoms, channels x patch x patch): one that is known already. Other options are those of ksvd, for a
+    dictionary that is learnt; where it ends and which patches it takes denoise decides by itself."""
+    for name in options:
+        if name in NOT_OF_DENOISE:
+            raise TypeError("%s: denoise decides it by itself, from sigma, patch and training" % name)
+        if dictionary is not None:
+            raise TypeError("%s: given with dictionary, expected without, as nothing is learnt then" % name)
     library, original, given, opacity = _image(image, alpha)
     _fits(given, patch, "patch")
+    _count(patch, "patch", 2)
+    _count(training, "training")
     pixels, given, exponent = _in_range(original, given, library)
     work = dict(threads=threads, progress=progress, device=device)
     if sigma is None:
@@ -152,6 +168,7 @@ def inpaint(image: ArrayLike, missing: ArrayLike | None = None, *, tolerance: fl
     stay too where known values that are left out on trial are nearer to smooth values than to those of a dictionary. tolerance: how
     near known values are met, root mean square, in the unit of the image (default: 5/255 of the range of the known values).
     patch, atoms, iterations, training: as of denoise."""
+    _count(rounds, "rounds", 0)
     a, hole, opacity = _damaged(image, missing, alpha)
     known = a[~hole]
     if known.size == 0:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._arrays import _array, _count, _cube, _data, _is_nodata, _missing, _wide
+from ._arrays import _array, _count, _covariance, _cube, _data, _is_nodata, _missing, _wide
 from ._labels import _to_nanometres, is_labelled, labelled
-from ._library import ArgumentError, _float
+from ._library import ArgumentError, _float, _only_with, _word
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -201,14 +201,17 @@ def count(cube: ArrayLike, method: str = "hysime", *, false_alarm: float | None 
     false_alarm: of hfc and nwhfc, the probability that chance counts one, above 0 and at most 0.5 (0.001). noise (bands, bands):
     its covariance for hysime and nwhfc, in place of what the other bands do not predict. valid, nodata: as of fit. hfc and
     nwhfc do not see materials that fill few pixels. In real scenes light, shadow and nonlinear mixing add to all three."""
+    method = _float.word("counter", method, "method")
+    _only_with("false_alarm", false_alarm is not None, "method", method, ("hfc", "nwhfc"))
+    _only_with("noise", noise is not None, "method", method, ("hysime", "nwhfc"))
     library, a, given = _cube(cube, valid, nodata)
     if a.size == 0 or a.shape[2] < 2:
         raise ArgumentError("cube: its shape is %s, expected pixels of 2 bands at least" % (np.shape(cube),))
     if false_alarm is not None and not 0 < false_alarm <= 0.5:
-        raise ArgumentError("false_alarm: %r, expected above 0 and at most 0.5" % (false_alarm,))
-    noise = None if noise is None else _wide(noise, "noise", (a.shape[2],) * 2)
+        raise ArgumentError("false_alarm: %s, expected above 0 and at most 0.5" % (false_alarm,))
+    noise = None if noise is None else _covariance(noise, "noise", a.shape[2])
     found = np.zeros(1, np.intc)
-    library.call("count", None, threads, progress, device, **given, counter=_float.value("counter", method, "method"),
+    library.call("count", None, threads, progress, device, **given, counter=_float.value("counter", method),
                  false_alarm=false_alarm, noise=noise, count=found)
     return int(found[0])
 
@@ -367,13 +370,15 @@ def _hull(x, y):
     return np.where(is_corner, y, ya + (yb - ya) * (x - x[a]) / np.where(is_corner, 1, x[b] - x[a]))
 
 
-@labelled(lambda given: "cube" if given["method"] == "subtract" else "values", wavelengths=True)
+CONTINUA = "divide", "subtract"
+
+
+@labelled(lambda given: "cube" if _word("method", given["method"], CONTINUA) == "subtract" else "values", wavelengths=True)
 def continuum(cube: ArrayLike, method: str = "divide", *, wavelengths: ArrayLike | None = None, gaps: bool = False,
               valid: ArrayLike | None = None, nodata: float | None = None) -> np.ndarray:
     """Spectra without their upper convex hull over the wavelength. method: "divide" (values where the hull is not above 0 are NaN)
     or "subtract". Options: see smooth."""
-    if method not in ("divide", "subtract"):
-        raise ArgumentError("method: %r is none of divide, subtract" % (method,))
+    method = _word("method", method, CONTINUA)
     w, order = _ascending(wavelengths, _bands_of(cube, "continuum", 1), "continuum")
 
     def step(x, w):
@@ -437,7 +442,10 @@ def _region(region, a, given):
     return a[window], {name: given[name][window] for name in ("valid",) if name in given}
 
 
-@labelled(lambda given: "cube" if given["method"] == "dark" else "values")
+CORRECTIONS = "flat", "iarr", "logres", "dark", "gains"
+
+
+@labelled(lambda given: "cube" if _word("method", given["method"], CORRECTIONS) == "dark" else "values")
 def correct(cube: ArrayLike, method: str, *, region: tuple[int, int, int, int] | None = None, gain: ArrayLike | None = None,
             offset: ArrayLike | None = None, valid: ArrayLike | None = None, nodata: float | None = None) -> np.ndarray:
     """Relative reflectance by what the scene itself holds, of the shape of the cube. method:
@@ -450,11 +458,9 @@ def correct(cube: ArrayLike, method: str, *, region: tuple[int, int, int, int] |
     gains   gain * value + offset, `gain` and `offset` (bands,): one of them must be given
 
     valid, nodata: as of fit; pixels with a missing band become NaN."""
-    if method not in ("flat", "iarr", "logres", "dark", "gains"):
-        raise ArgumentError("method: %r is none of flat, iarr, logres, dark, gains" % (method,))
+    method = _word("method", method, CORRECTIONS)
     for name, value, owner in (("region", region, "flat"), ("gain", gain, "gains"), ("offset", offset, "gains")):
-        if value is not None and method != owner:
-            raise ArgumentError("%s: given with method %r, expected with %r alone" % (name, method, owner))
+        _only_with(name, value is not None, "method", method, (owner,))
     if method == "flat" and region is None:
         raise ArgumentError("region: None, expected (x, y, width, height) of the flat field")
     if method == "gains" and gain is None and offset is None:
@@ -492,6 +498,7 @@ def correct(cube: ArrayLike, method: str, *, region: tuple[int, int, int, int] |
 NAMED_INDICES = {"NDVI": "(b860-b660)/(b860+b660)", "NDWI": "(b560-b860)/(b560+b860)", "NDMI": "(b860-b1650)/(b860+b1650)",
                  "NBR": "(b860-b2200)/(b860+b2200)", "NDSI": "(b560-b1650)/(b560+b1650)", "iron": "b660/b480",
                  "clay": "b1650/b2200"}
+_BY_NAME = {name.lower(): text for name, text in NAMED_INDICES.items()}  # names are taken in any case, as those of options are
 
 
 class _Expression:
@@ -610,7 +617,9 @@ def index(cube: ArrayLike, expression: str, *, wavelengths: ArrayLike | None = N
     cube = cube if isinstance(cube, np.ma.MaskedArray) else _array(cube, "cube")
     if cube.ndim not in (2, 3) or cube.shape[-1] < 1:
         raise ArgumentError("cube: its shape is %s, expected (lines, samples, bands) or (pixels, bands)" % (cube.shape,))
-    plan = _Expression(NAMED_INDICES.get(expression, expression), wavelengths, cube.shape[-1])
+    if not isinstance(expression, str):
+        raise TypeError("expression: must be text, not %r" % (expression,))
+    plan = _Expression(_BY_NAME.get(expression.lower(), expression), wavelengths, cube.shape[-1])
     named = sorted(plan.bands)
 
     def function(x):

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._arrays import NO_MASK, _array, _count, _data, _missing, _rows, _signals
-from ._library import ArgumentError, Cancelled, _double, _float
+from ._arrays import NO_MASK, _array, _count, _data, _missing, _rows, _signals, _whole
+from ._library import ArgumentError, Cancelled, _double, _float, _word
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -139,7 +139,9 @@ def _groups(groups, m):
     return np.ascontiguousarray(starts, np.uintp), starts.size
 
 
-NOT_TOGETHER = {"nonnegative": ("mask", "weights", "skip_nan", "groups"), "groups": ("mask", "weights", "skip_nan")}
+NOT_TOGETHER = {"nonnegative": ("mask", "weights", "skip_nan", "groups"), "groups": ("mask", "weights", "skip_nan"),
+                "selection 'ols'": ("nonnegative",),
+                "method 'subspace'": ("nonnegative", "mask", "weights", "skip_nan", "groups", "selection 'ols'")}
 
 
 def _is_set(options, name):
@@ -149,9 +151,13 @@ def _is_set(options, name):
 
 def _together(options):
     """Names what the library does not do together."""
+    given = {name for name in options if _is_set(options, name)}
+    for option in "selection", "method":
+        if isinstance(options.get(option), str):
+            given.add("%s %r" % (option, _float.word(option, options[option])))
     for name, others in NOT_TOGETHER.items():
         for other in others:
-            if _is_set(options, name) and _is_set(options, other):
+            if name in given and other in given:
                 raise ArgumentError("%s: cannot be used together with %s; leave one of the two out" % (name, other))
 
 
@@ -224,6 +230,9 @@ def omp_gram(gram: ArrayLike | None, correlations: ArrayLike, sparsity: int | No
     gram (n, n): D @ D.T. correlations (m, n): Y @ D.T. norms2 (m,): |y|^2 of each signal, which a tolerance needs. Returns Codes;
     with norms2 errors2 and report are filled. Options: selection, nonnegative, groups, sparsity_each, tolerance_each, as of omp.
     A tolerance below 1e-2 |y| in single and 1e-6 |y| in double precision cannot be decided without the signals (ArgumentError)."""
+    for name in "mask", "weights", "skip_nan", "method":
+        if options.get(name) is not None:
+            raise TypeError("%s: only omp takes it, which knows the signals themselves" % name)
     library, dty, ldt = _signals(correlations, "correlations")
     m, n = dty.shape
     tolerance = _tolerance(tolerance)
@@ -271,6 +280,9 @@ def lasso(D: ArrayLike, Y: ArrayLike, lambda1: ArrayLike, lambda2: float = 0.0, 
     lambdas = np.atleast_1d(np.asarray(_array(lambda1, "lambda1"), library.real))
     if lambdas.ndim > 1 or lambdas.size < 1:
         raise ArgumentError("lambda1: its shape is %s, expected one number or a list of numbers" % (lambdas.shape,))
+    wrong = lambdas[~((lambdas >= 0) & (lambdas < np.inf))]
+    if wrong.size:
+        raise ArgumentError("lambda1: %g, expected 0 or more" % wrong[0])
     count, stride = lambdas.size, n if most is None else min(n, _count(most, "most"))
     codes = Codes(m * count, n, max(1, stride), library.real)
     codes.gaps, report = np.zeros(m * count, library.real), np.zeros(5)
@@ -297,6 +309,9 @@ def _part(codes, first, count, report):
 
 # ---- learning --------------------------------------------------------------------------------------------------------------
 
+STARTS = tuple(word for word in _float.values["start"] if word != "given")  # a dictionary is given in place of a word
+
+
 class Learnt:
     """What ksvd returns: D (n, p), one atom a row, of unit length; rmse and mean_atoms (coefficients a signal) of coding with it;
     iterations, and the history of each (rmse_coding, mean_atoms, atoms_used, replaced, pruned; rmse_test, of the signals in
@@ -311,8 +326,10 @@ class Learnt:
 
 def _start(start, n, p, real):
     """The dictionary to begin with, and what C is told of it."""
-    if start is None or isinstance(start, str):
-        return np.zeros((n, p), real), start
+    if start is None:
+        return np.zeros((n, p), real), None
+    if isinstance(start, str):
+        return np.zeros((n, p), real), _word("start", start, STARTS)
     D = np.array(_array(start, "start"), real, order="C")
     if D.shape != (n, p):
         raise ArgumentError("start: its shape is %s, expected (%d, %d): atoms, values" % (D.shape, n, p))
@@ -346,6 +363,7 @@ def ksvd(Y: ArrayLike, atoms: int, sparsity: int | None = None, iterations: int 
     Y = _masked_signals(Y, options)
     library, Y, ldy = _signals(Y)
     (m, p), n = Y.shape, _count(atoms, "atoms")
+    iterations = 10 if iterations is None else _count(iterations, "iterations")
     tolerance = _tolerance(tolerance)
     options = _coding(library, Y.shape, options)
     _learnable(m, options)
@@ -353,8 +371,7 @@ def ksvd(Y: ArrayLike, atoms: int, sparsity: int | None = None, iterations: int 
     ends = tolerance or options.get("tolerance_each") is not None
     limit = _stride(sparsity or (None if ends else max(1, p // 10)), p, n, options)
     codes = Codes(m, n, limit, library.real) if codes else None
-    iterations = 10 if iterations is None else iterations or 10
-    history, result = np.zeros((max(1, iterations), 6)), np.zeros(4)
+    history, result = np.zeros((iterations, 6)), np.zeros(4)
     try:
         library.call("ksvd", options, threads, progress, device, p=p, m=m, Y=Y, ldy=ldy, n=n, sparsity=sparsity,
                      tolerance=tolerance, iterations=iterations, start=start, D=D, history=history, result=result,
@@ -375,8 +392,11 @@ def _learnable(m, options):
     for name in "weights", "groups":
         if options.get(name) is not None:
             raise ArgumentError("%s: only omp takes them; ksvd takes mask" % name)
-    if (_is_set(options, "mask") or _is_set(options, "skip_nan")) and options.get("update", "aksvd") not in WITH_MISSING:
-        raise ArgumentError("update: %r knows no missing values; %s do" % (options["update"], " and ".join(WITH_MISSING)))
+    update = options.get("update")
+    if not isinstance(update, str) or not (_is_set(options, "mask") or _is_set(options, "skip_nan")):
+        return
+    if _float.word("update", update) not in WITH_MISSING:
+        raise ArgumentError("update: %r knows no missing values; %s do" % (update, " and ".join(WITH_MISSING)))
 
 
 class Online:
