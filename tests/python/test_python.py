@@ -438,6 +438,45 @@ def test_sklearns_estimators_refuse_0_too():
     refused(lambda: estimators.RX(trim=0.1, trim_rounds=0).fit(planted()[0]), "trim_rounds: 0")
 
 
+def test_masks_of_what_is_not_a_cube():
+    cube = scene()
+    labels = (np.arange(2000).reshape(40, 50) % 2)
+    hidden = np.random.default_rng(0).random((40, 50)) < 0.2
+    for below in 0, np.iinfo(np.int64).max:
+        masked = np.ma.masked_array(np.where(hidden, below, labels), hidden)
+        assert np.array_equal(sparsehs.rx_classes(cube, masked), sparsehs.rx_classes(cube, np.where(hidden, -1, labels)), True)
+    assert np.array_equal(np.isnan(sparsehs.detect(cube, cube[0, 0], labels=masked)), hidden)
+    valid = np.ma.masked_array(np.ones((40, 50), bool), hidden)
+    assert sparsehs.fit("pca", cube, valid=valid).count == (~hidden).sum()
+    assert np.array_equal(np.isnan(sparsehs.smooth(cube, 3, valid=valid)[..., 0]), hidden)
+    clean, few = picture(32, 32)[0], dict(atoms=16, iterations=1, training=300)
+    hole = np.random.default_rng(1).random((32, 32)) < 0.2
+    want = sparsehs.inpaint(clean, hole, **few)
+    assert np.array_equal(sparsehs.inpaint(clean, np.ma.masked_array(np.zeros((32, 32), bool), hole), **few), want)
+    Y, D, _ = planted()
+    for name in "sparsity_each", "tolerance_each":
+        refused(lambda: sparsehs.omp(D, Y, **{name: np.ma.masked_less(np.arange(600), 5)}), name + ": values of it are masked", TypeError)
+    refused(lambda: sparsehs.detect(cube, np.ma.masked_less(np.arange(12), 5)), "targets: values of it are masked", TypeError)
+
+
+def test_whole_numbers_do_not_wrap_around():
+    cube, labels = scene(), np.arange(2000).reshape(40, 50) % 2
+    for low in np.iinfo(np.int64).min, -2**32:
+        got = sparsehs.rx_classes(cube, np.where(labels == 0, low, 1))
+        assert np.array_equal(got, sparsehs.rx_classes(cube, np.where(labels == 0, -1, 1)), True)
+    refused(lambda: sparsehs.rx_classes(cube, labels + 2**32), "labels: the largest is 4294967297, expected below 2147483647")
+    refused(lambda: sparsehs.rx_classes(cube, labels.astype(np.uint64) + np.uint64(2**63)), "labels: the largest is 9223372036854775809")
+    refused(lambda: sparsehs.rx_classes(cube, labels * 1.0), "labels: must be whole numbers", TypeError)
+    Y, D, _ = planted()
+    coding = lambda limits: sparsehs.omp(D, Y, sparsity_each=limits)  # noqa: E731
+    refused(lambda: coding(np.full(600, 2.9)), "sparsity_each: must be whole numbers, but its type is float64", TypeError)
+    refused(lambda: coding(np.full(600, 2**32 + 1)), "sparsity_each: signal 0 has 4294967297, expected 0 to 2147483647")
+    refused(lambda: coding(np.full(600, -1)), "sparsity_each: signal 0 has -1, expected 0 to")
+    assert coding(np.full(600, 2, np.uint8)).used.max() == 2
+    for kind in np.uint8, np.uint64:
+        refused(lambda: sparsehs.omp(D, Y, 3, groups=np.array([0, 200, 100], kind)), "groups: .* ascend")
+
+
 def test_a_covariance_has_two_triangles():
     cube = scene()
     X = cube.reshape(-1, 12)
@@ -508,6 +547,13 @@ def test_messages_name_the_argument_and_the_value():
         refused(call, words, TypeError)
     assert np.array_equal(sparsehs.omp(D, Y, 3, progress=False).coefs, sparsehs.omp(D, Y, 3).coefs)
     assert sparsehs.endmembers(cube, 1, "ATGP")[0].shape == (1, 12)
+
+
+def test_labels_that_leave_no_pixel():
+    cube = scene()
+    for call in (lambda: sparsehs.rx_classes(cube, np.full((40, 50), -1)),
+                 lambda: sparsehs.detect(cube, cube[0, 0], labels=np.full((40, 50), -1))):
+        refused(call, "pixels")
 
 
 # ---- what goes wrong ---------------------------------------------------------------------------------------------------------

@@ -172,10 +172,8 @@ def _cube(cube, valid=None, nodata=None):
     found = dict(pixels=a, type=a.dtype.name, lines=a.shape[0], samples=a.shape[1], bands=a.shape[2],
                  sample_stride=sample, line_stride=line, band_stride=band, swap_bytes=int(not a.dtype.isnative))
     if valid is not None:
-        valid = np.ascontiguousarray(np.asarray(valid) != 0, np.uint8)
-        if valid.shape not in (a.shape[:2], (a.shape[0] * a.shape[1],)):
-            raise ArgumentError("valid: its shape is %s, expected %s as the pixels of the cube" % (valid.shape, a.shape[:2]))
-        valid = valid.reshape(a.shape[:2])
+        there = _marked(valid, "valid", (a.shape[:2], (a.shape[0] * a.shape[1],)), False)
+        valid = np.ascontiguousarray(there, np.uint8).reshape(a.shape[:2])
     if masked is not None:
         there = ~masked.any(axis=2)
         valid = np.ascontiguousarray(there if valid is None else there & (valid != 0), np.uint8)

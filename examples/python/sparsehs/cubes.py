@@ -210,12 +210,16 @@ def rx(cube: ArrayLike, components: int | None = None, **options: Any) -> np.nda
 
 
 def _labels(labels, cube):
-    """The class of each pixel, from 0 on, and how many classes there are."""
-    labels = np.asarray(labels)
-    if labels.dtype.kind not in "bui" or labels.shape != np.shape(cube)[:-1]:
-        raise ArgumentError("labels: %s of the type %s, expected whole numbers of the shape %s" %
-                            (labels.shape, labels.dtype, np.shape(cube)[:-1]))
-    return np.ascontiguousarray(labels, np.intc), int(labels.max(initial=0)) + 1
+    """The class of each pixel, from 0 on, and how many classes there are. A pixel whose label is masked has none."""
+    hidden = _missing(labels)
+    labels = _whole(_data(labels), "labels", np.shape(cube)[:-1])
+    if hidden is not None:
+        labels = np.where(hidden, np.int8(0), labels)  # what lies below a mask may be any number
+    largest = int(labels.max(initial=0))
+    if largest >= 2**31 - 1:
+        raise ArgumentError("labels: the largest is %d, expected below %d" % (largest, 2**31 - 1))
+    none = labels < 0 if hidden is None else hidden | (labels < 0)
+    return np.ascontiguousarray(np.where(none, -1, labels), np.intc), largest + 1
 
 
 @labelled("pixels")
@@ -223,8 +227,8 @@ def rx_classes(cube: ArrayLike, labels: ArrayLike, *, components: int | None = N
                nodata: float | None = None, threads: int = 0, progress: Progress = None, device: str | None = None,
                **options: Any) -> np.ndarray:
     """Reed-Xiaoli scores (lines, samples) of every pixel within its own class. labels (lines, samples): whole numbers from 0 on; below
-    0: the pixel is missing, and its score NaN. So are scores of classes without pixels or variance. Options: skip, trim,
-    trim_rounds, divisor, precise, as of fit."""
+    0 or masked: the pixel is missing, and its score NaN. So are scores of classes without pixels or variance; where all are, an
+    ArgumentError says so. Options: skip, trim, trim_rounds, divisor, precise, as of fit."""
     labels, classes = _labels(labels, cube)
     options = dict(options, labels=labels, classes=classes, components=components,
                    ranks=np.zeros(classes, np.intc))

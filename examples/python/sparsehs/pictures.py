@@ -160,9 +160,9 @@ def inpaint(image: ArrayLike, missing: ArrayLike | None = None, *, tolerance: fl
             threads: int = 0, progress: Progress = None) -> np.ndarray:
     """Fills in missing pixels: smoothly at first (biharmonic), then by a dictionary that is learnt from the picture so far.
 
-    image: (height, width) or (height, width, channels), in any unit. missing, (height, width) or the image's shape: true where
-    a value is to be filled in, as scikit-image has it; values that are NaN or masked are, too. Returns floats of the image's shape
-    and unit; known values and an alpha channel come back as they are. alpha: as of patches.
+    image: (height, width) or (height, width, channels), in any unit. missing, (height, width) or the image's shape: true or masked
+    where a value is to be filled in, as scikit-image has it; values that are NaN or masked are, too. Returns floats of the image's
+    shape and unit; known values and an alpha channel come back as they are. alpha: as of patches.
 
     rounds: how often a dictionary is learnt and the missing values are made anew by it (0: the smooth ones stay). The smooth ones
     stay too where known values that are left out on trial are nearer to smooth values than to those of a dictionary. tolerance: how
@@ -200,9 +200,7 @@ def _damaged(image, missing, alpha):
     if masked is not None:
         hole |= masked
     if missing is not None:
-        missing = np.asarray(missing) != 0
-        if missing.shape not in (a.shape, a.shape[:2]):
-            raise ArgumentError("missing: its shape is %s, expected %s or %s" % (missing.shape, a.shape[:2], a.shape))
+        missing = _marked(missing, "missing", (a.shape[:2], a.shape), True)
         hole |= missing if missing.shape == a.shape else missing[..., None]
     a, opacity = _alpha_split(a, alpha)
     hole = _alpha_split(hole, alpha)[0]

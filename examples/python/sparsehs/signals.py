@@ -108,11 +108,10 @@ def _masked_signals(Y, options):
 def _coding(library, shape, options):
     """Of the options of coding those that are arrays, as C takes them."""
     m, p = shape
-    for name, kind in ("sparsity_each", np.intc), ("tolerance_each", library.real):
-        if options.get(name) is not None:
-            options[name] = np.ascontiguousarray(options[name], kind)
-            if options[name].shape != (m,):
-                raise ArgumentError("%s: its shape is %s, expected one value a signal, (%d,)" % (name, options[name].shape, m))
+    if options.get("sparsity_each") is not None:
+        options["sparsity_each"] = _sparsity_each(options["sparsity_each"], m)
+    if options.get("tolerance_each") is not None:
+        options["tolerance_each"] = _one_a_signal(options["tolerance_each"], "tolerance_each", m, library.real)
     for name, ld, kind in ("mask", "ldm", np.uint8), ("weights", "ldw", library.real):
         if options.get(name) is not None:
             given = _array(options[name], name)
@@ -128,11 +127,29 @@ def _coding(library, shape, options):
     return options
 
 
+def _one_a_signal(x, name, m, real):
+    """A number for each signal."""
+    x = _array(x, name)
+    if x.shape != (m,):
+        raise ArgumentError("%s: its shape is %s, expected one value a signal, (%d,)" % (name, x.shape, m))
+    return np.ascontiguousarray(x, real)
+
+
+def _sparsity_each(limits, m):
+    """How many atoms each signal may have."""
+    limits = _whole(limits, "sparsity_each", (m,))
+    wrong = np.flatnonzero((limits < 0) | (limits >= 2**31))
+    if wrong.size:
+        raise ArgumentError("sparsity_each: signal %d has %d, expected 0 to %d" % (wrong[0], limits[wrong[0]], 2**31 - 1))
+    return np.ascontiguousarray(limits, np.intc)
+
+
 def _groups(groups, m):
     """The first signal of each group."""
-    starts = np.asarray(groups)
+    starts = _array(groups, "groups")
     if starts.ndim != 1 or (starts.size and starts.dtype.kind not in "iu"):
         raise TypeError("groups: must be a list of whole numbers, the first signal of each group, not %r" % (groups,))
+    starts = starts.astype(np.int64)  # a difference of unsigned numbers is never below 0
     if (m > 0 and starts.size == 0) or (starts.size and (starts[0] != 0 or np.any(np.diff(starts) <= 0) or starts[-1] >= m)):
         raise ArgumentError("groups: the first signals of the groups must begin at 0, ascend and stay below the number of "
                             "signals, %d, but are %s" % (m, starts[:8].tolist()))
