@@ -438,6 +438,48 @@ def test_sklearns_estimators_refuse_0_too():
     refused(lambda: estimators.RX(trim=0.1, trim_rounds=0).fit(planted()[0]), "trim_rounds: 0")
 
 
+def test_a_state_of_online_learning_is_checked():
+    Y, _, _ = planted()
+    state = lambda: sparsehs.online(Y, 30, 3, batch=100, shuffle=False)  # noqa: E731
+    on = lambda given: sparsehs.online(Y, sparsity=3, batch=100, shuffle=False, state=given)  # noqa: E731
+    more, fewer = state(), state()
+    more.D, fewer.D = np.vstack([more.D] * 60), fewer.D[:20]
+    refused(lambda: on(more), r"state.sums_xx: its shape is \(30, 30\) and its type float64, expected \(1800, 1800\) and float64")
+    refused(lambda: on(fewer), r"state.sums_xx: its shape is \(30, 30\)")
+    fewer.sums_xx = fewer.sums_xx[:20, :20]
+    refused(lambda: on(fewer), r"state.sums_yx: its shape is \(30, 24\) and its type float64, expected \(20, 24\)")
+    fewer.sums_yx = fewer.sums_yx[:20]
+    whole = on(fewer)
+    assert whole.D.shape == (20, 24) and whole.sums_xx.shape == (20, 20)
+    single, lost = state(), state()
+    single.sums_yx, lost.sums_xx[3, 3] = single.sums_yx.astype(np.float32), np.nan
+    refused(lambda: on(single), "state.sums_yx: .* its type float32, expected .*float64")
+    refused(lambda: on(lost), "state.sums_xx: a value is NaN or infinite")
+    refused(lambda: on(3), "state: 3, expected what online returns, or None", TypeError)
+    turned = state()
+    turned.sums_xx, turned.sums_yx = np.asfortranarray(turned.sums_xx), np.asfortranarray(turned.sums_yx)
+    assert np.array_equal(on(turned).D, on(state()).D)
+
+
+def test_codes_whose_arrays_were_changed():
+    Y, D, _ = planted()
+    part, few, turned = (sparsehs.omp(D, Y, 3) for _ in range(3))
+    part.used, part.atoms, part.coefs = part.used[::2], part.atoms[::2], part.coefs[::2]
+    few.used, few.atoms, few.coefs = np.minimum(few.used, 2), few.atoms[:, :2], few.coefs[:, :2]
+    turned.coefs, turned.atoms = np.asfortranarray(turned.coefs), turned.atoms.astype(np.int64)
+    for codes in part, few, turned:
+        assert np.allclose(codes.decode(D), codes.toarray() @ D) and np.allclose(codes.tocsr().toarray(), codes.toarray())
+    for name, value, words in (("atoms", lambda a: a[:10], r"atoms: its shape is \(10, 3\), expected \(600, any\)"),
+                               ("coefs", lambda a: a[:10], r"coefs: its shape is \(10, 3\), expected \(600, 3\) as atoms"),
+                               ("used", lambda a: a + 1, "used: signal 0 has 4 atoms, expected 0 to 3"),
+                               ("used", lambda a: a[None], "used: its shape is .* expected 1 dimensions"),
+                               ("atoms", lambda a: a - 99, "atoms: signal 0 has atom -.*, expected 0 to 47")):
+        codes = sparsehs.omp(D, Y, 3)
+        setattr(codes, name, value(getattr(codes, name)))
+        for use in (lambda: codes.decode(D)), codes.toarray, codes.tocsr:
+            refused(use, words)
+
+
 def test_masks_of_what_is_not_a_cube():
     cube = scene()
     labels = (np.arange(2000).reshape(40, 50) % 2)

@@ -40,17 +40,35 @@ class Codes:
     def __len__(self):
         return len(self.used)
 
-    def _there(self):
-        return np.arange(self.atoms.shape[1]) < self.used[:, None]
-
     def _given(self):
         """What C is told of them."""
         return dict(stride=self.atoms.shape[1], used=self.used, atoms=self.atoms, coefs=self.coefs)
 
+    def _there(self):
+        """Which places of atoms and coefs hold an atom. The arrays are the user's to change, so they are checked."""
+        used, atoms, coefs = self.used, self.atoms, self.coefs
+        for name, array, dimensions in ("used", used, 1), ("atoms", atoms, 2), ("coefs", coefs, 2):
+            if array.ndim != dimensions:
+                raise ArgumentError("%s: its shape is %s, expected %d dimensions" % (name, array.shape, dimensions))
+        if len(atoms) != len(used):
+            raise ArgumentError("atoms: its shape is %s, expected (%d, any), as used has %d signals"
+                                % (atoms.shape, len(used), len(used)))
+        if coefs.shape != atoms.shape:
+            raise ArgumentError("coefs: its shape is %s, expected %s as atoms" % (coefs.shape, atoms.shape))
+        wrong = np.flatnonzero((used < 0) | (used > atoms.shape[1]))
+        if wrong.size:
+            raise ArgumentError("used: signal %d has %d atoms, expected 0 to %d" % (wrong[0], used[wrong[0]], atoms.shape[1]))
+        there = np.arange(atoms.shape[1]) < used[:, None]
+        wrong = np.argwhere(there & ((atoms < 0) | (atoms >= self.n)))
+        if wrong.size:
+            signal, place = wrong[0]
+            raise ArgumentError("atoms: signal %d has atom %d, expected 0 to %d" % (signal, atoms[signal, place], self.n - 1))
+        return there
+
     def toarray(self) -> np.ndarray:
         """The codes as a dense matrix (m, n)."""
-        X = np.zeros((len(self), self.n), self.coefs.dtype)
         rows, places = np.nonzero(self._there())
+        X = np.zeros((len(self), self.n), self.coefs.dtype)
         X[rows, self.atoms[rows, places]] = self.coefs[rows, places]
         return X
 
@@ -67,8 +85,12 @@ class Codes:
         D, ldd = _rows(D, "dictionary", library.real)
         if D.shape[0] != self.n:
             raise ArgumentError("dictionary: it has %d atoms, but the codes are of %d" % (D.shape[0], self.n))
+        self._there()
+        read = Codes(0, self.n, 1, library.real)
+        read.used, read.atoms = (np.ascontiguousarray(numbers, np.intc) for numbers in (self.used, self.atoms))
+        read.coefs = np.ascontiguousarray(self.coefs, library.real)
         Z = np.empty((len(self), D.shape[1]), library.real)
-        library.call("synthesize", threads=threads, p=D.shape[1], n=self.n, D=D, ldd=ldd, m=len(self), Z=Z, **self._given())
+        library.call("synthesize", threads=threads, p=D.shape[1], n=self.n, D=D, ldd=ldd, m=len(self), Z=Z, **read._given())
         return Z
 
 
@@ -435,6 +457,20 @@ class Online:
         self.history = {name: history[:int(result[0]), i].copy() for i, name in enumerate(self.HISTORY)}
         return self
 
+    def _check(self, n, p):
+        """Its arrays are the user's to change, and C goes on from them."""
+        if np.shape(self.D) != (n, p):
+            raise ArgumentError("state: its dictionary is %s, but (%d, %d) is asked for: atoms, values" % (np.shape(self.D), n, p))
+        _count(self.batches, "state.batches", 0)
+        for name, shape in ("sums_xx", (n, n)), ("sums_yx", (n, p)):
+            sums = getattr(self, name)
+            kind = getattr(sums, "dtype", type(sums).__name__)
+            if np.shape(sums) != shape or kind != np.float64:
+                raise ArgumentError("state.%s: its shape is %s and its type %s, expected %s and float64, as D is of %d atoms of %d "
+                                    "values; to add or remove atoms change all three" % (name, np.shape(sums), kind, shape, n, p))
+            if not np.isfinite(sums).all():
+                raise ArgumentError("state.%s: a value is NaN or infinite, expected numbers" % name)
+
 
 def online(Y: ArrayLike, atoms: int | None = None, sparsity: int | None = None, *, tolerance: float | None = None,
            epochs: int = 1, batch: int = 512, shuffle: bool = True, state: Online | None = None,
@@ -457,10 +493,12 @@ def online(Y: ArrayLike, atoms: int | None = None, sparsity: int | None = None, 
     m, p = Y.shape
     if atoms is None and state is None:
         raise TypeError("atoms: how many atoms to learn must be given")
+    if state is not None and not isinstance(state, Online):
+        raise TypeError("state: %r, expected what online returns, or None" % (state,))
     n = _count(len(state.D) if atoms is None else atoms, "atoms")
     batch, epochs = _count(batch, "batch"), _count(epochs, "epochs")
-    if state is not None and state.D.shape != (n, p):
-        raise ArgumentError("state: its dictionary is %s, but (%d, %d) is asked for: atoms, values" % (state.D.shape, n, p))
+    if state is not None:
+        state._check(n, p)
     if state is None or state.batches == 0:
         D, start = _start(start, n, p, library.real)
         made = Online(D)
