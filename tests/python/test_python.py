@@ -591,6 +591,37 @@ def test_messages_name_the_argument_and_the_value():
     assert sparsehs.endmembers(cube, 1, "ATGP")[0].shape == (1, 12)
 
 
+def test_masked_floats_keep_their_type():
+    """A no-data value is rounded to it: -9999 is none of float16."""
+    cube = (np.random.default_rng(0).random((4, 4, 5)) * 10).astype(np.float16)
+    cube[0, 0, 0] = -9999
+    hidden = np.zeros(cube.shape, bool)
+    hidden[2, 2, 1] = True
+    for kind in np.float16, ">f2", np.float32, np.float64:
+        there = np.isnan(sparsehs.smooth(cube.astype(kind), 3, gaps=True, nodata=float(cube[0, 0, 0])))
+        got = sparsehs.smooth(np.ma.masked_array(cube.astype(kind), hidden), 3, gaps=True, nodata=cube[0, 0, 0])
+        assert np.isnan(got[0, 0, 0]) and np.array_equal(np.isnan(got), there | hidden)
+    masked = np.ma.masked_array(cube, hidden)
+    assert np.isnan(sparsehs.smooth(masked, 3, gaps=True, nodata=-9999)[0, 0, 0])
+    whole = np.ma.masked_array(np.arange(80, dtype=np.int16).reshape(4, 4, 5), hidden)
+    assert sparsehs.smooth(whole, 3, gaps=True).dtype == np.float32 and np.isnan(sparsehs.smooth(whole, 3, gaps=True)).sum() == 1
+
+
+def test_numpys_own_errors_are_not_raised():
+    """np.seterr is of the caller's arithmetic: what underflows in a function is 0."""
+    cube, waves = hour(np.float64), np.linspace(450, 2350, 24)
+    cube[0, 0] = 1e-300
+    with np.errstate(all="raise"):
+        for call in (lambda: sparsehs.resample(cube, [600, 1500], [90, 3], wavelengths=waves),
+                     lambda: sparsehs.similarity(cube, cube[1, :3]), lambda: sparsehs.compare(cube, cube * 2),
+                     lambda: sparsehs.unmix(cube, cube[1, :3], "scaled", errors=True), lambda: sparsehs.continuum(cube, wavelengths=waves),
+                     lambda: sparsehs.derivative(cube, wavelengths=waves), lambda: sparsehs.smooth(cube, 5),
+                     lambda: sparsehs.bands(cube), lambda: sparsehs.index(cube, "#1/(#2-#2)"), lambda: sparsehs.correct(cube, "logres"),
+                     lambda: sparsehs.denoise(picture(32, 32)[1], 20, atoms=16, iterations=1, training=300),
+                     lambda: sparsehs.inpaint(picture(32, 32)[0], np.eye(32) > 0, atoms=16, iterations=1, training=300)):
+            call()
+
+
 def test_labels_that_leave_no_pixel():
     cube = scene()
     for call in (lambda: sparsehs.rx_classes(cube, np.full((40, 50), -1)),

@@ -342,7 +342,7 @@ def similarity(cube: ArrayLike, spectra: ArrayLike, method: str = "sam", *, vali
     missing = ~np.isfinite(x).all(2) | (given["valid"] == 0 if "valid" in given else False)
     if nodata is not None:
         missing |= _is_nodata(a, nodata).any(2)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
         scores = np.stack([_similarity(x, one, method) for one in t], axis=-1)
     scores[missing] = np.nan
     scores = scores[..., 0] if np.ndim(spectra) == 1 else scores
@@ -380,6 +380,14 @@ def match(cube: ArrayLike, library: ArrayLike, method: str = "sam", *, valid: Ar
     return np.where(none, -1, best), score
 
 
+def _difference(p, q):
+    """Of pixels (count, bands) and others: root mean squared difference, and angle."""
+    off = np.sqrt(np.square(p - q).mean(axis=1))
+    lengths = np.linalg.norm(p, axis=1) * np.linalg.norm(q, axis=1)
+    cosine = (p * q).sum(axis=1) / np.where(lengths > 0, lengths, np.nan)
+    return off, np.where((off == 0) & (lengths > 0), 0, np.arccos(np.clip(cosine, -1, 1)))
+
+
 @labelled("pixels", "pixels")
 def compare(cube: ArrayLike, other: ArrayLike, *, valid: ArrayLike | None = None,
             nodata: float | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -398,10 +406,8 @@ def compare(cube: ArrayLike, other: ArrayLike, *, valid: ArrayLike | None = None
             if nodata is not None:
                 values[_is_nodata(raw, nodata).any(axis=1)] = np.nan
             values[~np.isfinite(values).all(axis=1)] = np.nan
-        off[y] = np.sqrt(np.square(p - q).mean(axis=1))
-        lengths = np.linalg.norm(p, axis=1) * np.linalg.norm(q, axis=1)
-        cosine = (p * q).sum(axis=1) / np.where(lengths > 0, lengths, np.nan)
-        angle[y] = np.where((off[y] == 0) & (lengths > 0), 0, np.arccos(np.clip(cosine, -1, 1)))
+        with np.errstate(under="ignore"):
+            off[y], angle[y] = _difference(p, q)
     return (off[0], angle[0]) if np.ndim(cube) == 2 else (off, angle)
 
 
@@ -433,7 +439,8 @@ def _misfit(a, spectra, shares):
     """Root mean squared difference of pixels (lines, samples, bands) from their mixtures, line by line: a cube may be large."""
     out = np.empty(a.shape[:2])
     for of_line, pixels, parts in zip(out, a, shares.reshape(a.shape[:2] + (len(spectra),))):
-        of_line[:] = np.sqrt(np.square(pixels.astype(np.float64) - parts @ spectra).mean(axis=-1))
+        with np.errstate(under="ignore"):
+            of_line[:] = np.sqrt(np.square(pixels.astype(np.float64) - parts @ spectra).mean(axis=-1))
     return out.reshape(shares.shape[:-1])
 
 

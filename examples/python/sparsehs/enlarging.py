@@ -143,10 +143,11 @@ def _examples(image, factor, most, seed, threads):
 def _high(codes, H):
     """D_h = (X'X)^-1 X'H. What is added to the diagonal makes X'X regular where an atom is not used."""
     A, B = np.zeros((codes.n, codes.n)), np.zeros((codes.n, H.shape[1]))
-    for k in range(codes.atoms.shape[1]):  # what lies behind a signal's atoms is 0, and adds nothing
-        np.add.at(B, codes.atoms[:, k], codes.coefs[:, k, None] * H)
-        for other in range(codes.atoms.shape[1]):
-            np.add.at(A, (codes.atoms[:, k], codes.atoms[:, other]), codes.coefs[:, k] * codes.coefs[:, other])
+    with np.errstate(under="ignore"):
+        for k in range(codes.atoms.shape[1]):  # what lies behind a signal's atoms is 0, and adds nothing
+            np.add.at(B, codes.atoms[:, k], codes.coefs[:, k, None] * H)
+            for other in range(codes.atoms.shape[1]):
+                np.add.at(A, (codes.atoms[:, k], codes.atoms[:, other]), codes.coefs[:, k] * codes.coefs[:, other])
     A[np.diag_indices(codes.n)] += 1e-3 * np.trace(A) / codes.n
     return np.linalg.solve(A, B).astype(H.dtype)
 

@@ -83,9 +83,14 @@ def _micrometres(lengths):
 # ---- bad bands -------------------------------------------------------------------------------------------------------------
 
 def _unmasked(cube):
-    """With NaN for what is masked."""
+    """With NaN for what is masked. Floats keep their type: a no-data value is rounded to it."""
     masked = _missing(cube)
-    return cube if masked is None else np.where(masked, np.float32(np.nan), _array(_data(cube), "cube"))
+    if masked is None:
+        return cube
+    values = _array(_data(cube), "cube")
+    if values.dtype.kind in "bui":
+        values = values.astype(np.result_type(values.dtype, np.float32))
+    return np.where(masked, values.dtype.type(np.nan), values)
 
 
 def _moments(library, a, given, used, work):
@@ -300,7 +305,8 @@ def _responses(w, centres, fwhm):
     sigma, x = fwhm / (2 * math.sqrt(2 * math.log(2))), centres[:, None]
     z = (w - x) / (sigma * math.sqrt(2))[:, None]
     zeroth = np.diff(np.vectorize(math.erf, otypes=[float])(z)) / 2
-    first = -np.diff(np.exp(-z * z)) * (sigma / math.sqrt(2 * math.pi))[:, None]
+    with np.errstate(under="ignore"):  # far from a band its response is 0
+        first = -np.diff(np.exp(-z * z)) * (sigma / math.sqrt(2 * math.pi))[:, None]
     rise = (first + (x - w[:-1]) * zeroth) / np.diff(w)  # what the far end gets
     weights, share = np.zeros(z.shape), zeroth.sum(axis=1)
     weights[:, :-1] += zeroth - rise
