@@ -622,6 +622,25 @@ def test_numpys_own_errors_are_not_raised():
             call()
 
 
+def test_units_of_a_coordinate_of_wavelengths():
+    xarray = pytest.importorskip("xarray")
+    cube, order = hour(), np.random.default_rng(2).permutation(24)
+    want = sparsehs.smooth(cube[..., order], 5, wavelengths=WAVES[order])
+
+    def labelled(factor, **unit):
+        waves = ("band", WAVES[order] * factor, unit)
+        return xarray.DataArray(cube[..., order], dims=("y", "x", "band"), coords=dict(wavelength=waves))
+
+    for factor, names in ((1, ("nm", "Nanometers", "")), (1e-3, ("um", "micrometers", "\u00b5m")), (10, ("Angstrom", "angstroms", "\u212b", "AA")),
+                          (1e-6, ("mm", "millimetre")), (1e-7, ("cm",)), (1e-9, ("m", "meters"))):
+        for name in names:
+            assert np.allclose(sparsehs.smooth(labelled(factor, units=name), 5), want, atol=1e-6, equal_nan=True)
+    with pytest.warns(RuntimeWarning, match="wavelength: its unit 'furlong' is none of nm, um, mm, cm, m, angstrom") as warned:
+        plain = sparsehs.smooth(labelled(1, units="furlong"), 5)
+    assert warned[0].filename == __file__
+    assert np.array_equal(plain, sparsehs.smooth(cube[..., order], 5), equal_nan=True)
+
+
 def test_labels_that_leave_no_pixel():
     cube = scene()
     for call in (lambda: sparsehs.rx_classes(cube, np.full((40, 50), -1)),
@@ -1875,9 +1894,9 @@ def test_dataarrays_keep_what_holds(order):
     assert flat.dims == ("pixel",) and flat.unstack("pixel").dims == ("y", "x")
     assert sparsehs.smooth(cube.drop_vars("wavelength"), 5).dims == order
     odd = cube.assign_coords(wavelength=("band", waves, {"units": "furlong"}))
-    for unknown in odd, cube.drop_vars("wavelength"):
-        with pytest.raises(ValueError, match="wavelengths: None, expected a number above 0 for each of 24 bands"):
-            sparsehs.continuum(unknown)
+    with pytest.warns(RuntimeWarning, match="furlong"):
+        refused(lambda: sparsehs.continuum(odd), "wavelengths: None, expected a number above 0 for each of 24 bands")
+    refused(lambda: sparsehs.continuum(cube.drop_vars("wavelength")), "wavelengths: None, expected a number above 0 for each of 24 bands")
     holds(sparsehs.continuum(odd, wavelengths=waves), sparsehs.continuum(plain, **given), "band")
 
 

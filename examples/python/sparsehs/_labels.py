@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import warnings
 from typing import Any, Callable, TypeVar
 
 import numpy as np
@@ -23,14 +24,30 @@ def is_labelled(x):
     return xarray is not None and isinstance(x, xarray.DataArray)
 
 
+UNITS = {"nm": 1.0, "um": 1e3, "mm": 1e6, "cm": 1e7, "m": 1e9, "angstrom": 0.1}  # of wavelengths, in nanometres
+_SPELT = {"\u00b5m": "um", "\u03bcm": "um", "u": "um", "\u00b5": "um", "\u03bc": "um", "mu": "um", "mum": "um", "\u00e5": "angstrom",
+          "aa": "angstrom", "meter": "m", "meters": "m", "metre": "m", "metres": "m"}
+_BEGINS = {"nano": "nm", "micro": "um", "milli": "mm", "centi": "cm", "angstrom": "angstrom", "\u00e5ngstr": "angstrom"}
+
+
 def _to_nanometres(unit):
     """The factor of a unit of length; None where it is not known."""
     word = str(unit).strip().lower()
-    if word == "nm" or word.startswith("nano"):
-        return 1.0
-    if word in ("um", "\u00b5m", "\u03bcm", "u", "\u00b5", "\u03bc", "mu", "mum") or word.startswith("micro"):
-        return 1e3
-    return 1e9 if word in ("m", "meter", "meters", "metre", "metres") else None
+    for start, name in _BEGINS.items():
+        if word.startswith(start):
+            return UNITS[name]
+    return UNITS.get(_SPELT.get(word, word))
+
+
+def _in_nanometres(coordinate, name):
+    """The values of a coordinate of wavelengths; None, and a warning, where its unit is not known."""
+    unit = str(coordinate.attrs.get("units", coordinate.attrs.get("unit", ""))).strip()
+    factor = _to_nanometres(unit) if unit else 1.0
+    if factor is None:
+        warnings.warn("%s: its unit %r is none of %s, so that its values are not used; give wavelengths, or set its attribute units"
+                      % (name, unit, ", ".join(UNITS)), RuntimeWarning, 4)
+        return None
+    return factor * coordinate.values.astype(np.float64)
 
 
 class _Labels:
@@ -51,9 +68,7 @@ class _Labels:
         for name in "wavelength", "wavelengths":
             found = self.cube.coords.get(name)
             if found is not None and found.dims == (self.band,) and found.dtype.kind in "iuf":
-                unit = found.attrs.get("units", found.attrs.get("unit"))
-                factor = 1.0 if unit is None else _to_nanometres(unit)
-                return None if factor is None else factor * found.values.astype(np.float64)
+                return _in_nanometres(found, name)
         return None
 
     def wrap(self, values, kind, name):
