@@ -121,7 +121,8 @@ class _Components(_Estimator):
 
 
 class PCA(_Components):
-    """Principal components: components_ (n_components, features), explained_variance_, explained_variance_ratio_, mean_."""
+    """Principal components: components_ (n_components, features), explained_variance_, explained_variance_ratio_, mean_, and scale_
+    (features,), the standard deviations by which correlation divides, else 1: transform is (X - mean_) / scale_ @ components_.T."""
 
     def __init__(self, n_components=None, correlation=False, divisor="n-1", threads=0, progress=None, device=None):
         self.n_components, self.correlation, self.divisor = n_components, correlation, divisor
@@ -129,7 +130,7 @@ class PCA(_Components):
 
     def fit(self, X, y=None):
         self._fit("pca", self._checked(X, True), correlation=int(self.correlation), divisor=self.divisor)
-        self.components_ = self.model_.vectors
+        self.components_, self.scale_ = self.model_.vectors, self.model_.scale
         self.explained_variance_ = self.model_.eigenvalues[:self.n_components_]
         total = self.model_.total_variance
         self.explained_variance_ratio_ = self.explained_variance_ / total if total > 0 else np.zeros(self.n_components_)

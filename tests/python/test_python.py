@@ -591,6 +591,33 @@ def test_messages_name_the_argument_and_the_value():
     assert sparsehs.endmembers(cube, 1, "ATGP")[0].shape == (1, 12)
 
 
+def test_what_docstrings_say_of_patches_bands_and_coding():
+    image = np.arange(400.0).reshape(20, 20)
+    Y, taken = sparsehs.patches(image, 8, keep_mean=True)
+    assert not taken.any() and Y[0].mean() == image[:8, :8].mean()
+    places = (sparsehs.patches(image, 8, step=5)[1][:, 0] - image[:8, :8].mean()).round().astype(int)
+    assert sorted(set(places // 20)) == [0, 5, 10, 12]  # the last row, too
+    rng = np.random.default_rng(0)
+    cube = rng.dirichlet([1] * 3, 4000) @ rng.random((3, 8)) + rng.normal(0, 0.001, (4000, 8))
+    for lost, reason in (0.03, ""), (0.049, ""), (0.051, "missing"):
+        holes = cube.copy()
+        holes[:int(4000 * lost), 3] = np.nan
+        assert sparsehs.bands(holes)[2][3] == reason
+        both = np.vstack([holes, cube])
+        assert sparsehs.bands(both, valid=np.arange(8000) < 4000)[2][3] == "missing"
+    long = rng.normal(size=(40, 16)) * rng.uniform(0.1, 10, (40, 1))
+    unit, Y = long / np.linalg.norm(long, axis=1, keepdims=True), rng.normal(size=(200, 16))
+    chosen = lambda D, **given: sparsehs.omp(D, Y, 4, **given).atoms  # noqa: E731
+    assert (chosen(long)[:, 0] == np.abs(Y @ long.T).argmax(axis=1)).all() and (chosen(long) != chosen(unit)).any()
+    for given in dict(skip_nan=True), dict(weights=np.ones(16)), dict(mask=np.ones(Y.shape)), dict(selection="ols"):
+        assert (chosen(long, **given) == chosen(unit, **given)).all()
+    left = sparsehs.omp(unit, Y[:20], tolerance=3.0, groups=[0, 10], errors=True).errors2
+    assert (np.sqrt(left.reshape(2, 10).sum(axis=1)) <= 3).all()
+    positive = np.maximum(0, Y @ unit.T).max(axis=1)
+    assert not sparsehs.lasso(unit, Y, 1.0, relative=True, nonnegative=True).used.any()
+    assert sparsehs.lasso(unit, Y[:1], positive[0] * 0.999, nonnegative=True).used.all()
+
+
 def test_masked_floats_keep_their_type():
     """A no-data value is rounded to it: -9999 is none of float16."""
     cube = (np.random.default_rng(0).random((4, 4, 5)) * 10).astype(np.float16)
@@ -1929,6 +1956,9 @@ def test_estimators_in_a_pipeline():
     assert list(ksvd.get_feature_names_out())[:2] == ["ksvd0", "ksvd1"]
     pca = pickle.loads(pickle.dumps(estimators.PCA(2).fit(X)))
     assert np.isclose(pca.explained_variance_ratio_.sum(), pca.explained_variance_[:2].sum() / X.var(0, ddof=1).sum())
+    for correlation in False, True:
+        pca = estimators.PCA(2, correlation=correlation).fit(X)
+        assert np.allclose(pca.transform(X), (X - pca.mean_) / pca.scale_ @ pca.components_.T)
     assert estimators.RX().fit(X).score_samples(X).argmin() == sparsehs.rx(X[None])[0].argmax()
     with pytest.raises(ValueError, match="samples"):
         estimators.MNF(samples=7).fit(X)

@@ -21,11 +21,13 @@ Functions of the compiled library take besides
 
     threads     how many; 0: all processors. In a child of fork() there is one
     progress    True: a bar by tqdm, where it is installed; or progress(phase, step, steps, error), which is called at most thirty
-                times a second of processor time and stops the work by returning something true (Cancelled)
+                times a second of processor time and stops the work by returning something true (Cancelled); False or None: neither
     device      "gpu", or part of the name of an OpenCL device or platform, where the libraries were compiled beside OpenCL's headers
 
-and are stopped by KeyboardInterrupt. Environment: SPARSEHS_CC and SPARSEHS_CFLAGS (the compiler, and flags in place of -O2),
-SPARSEHS_CACHE (the folder of the libraries and of programs built for devices). sparsehs_sklearn has the same as scikit-learn's estimators.
+and are stopped by KeyboardInterrupt, and by whatever else a handler of a signal raises. Both wait for the library's next step; omp
+and lasso take up to 65,536 signals a step. Environment: SPARSEHS_CC and SPARSEHS_CFLAGS (the compiler, and flags in place of
+-O2), SPARSEHS_CACHE (the folder of the libraries and of programs built for devices). sparsehs_sklearn has the same as
+scikit-learn's estimators.
 """
 
 from ._arrays import _cube, _rows

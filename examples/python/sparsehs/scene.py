@@ -107,7 +107,7 @@ def _moments(library, a, given, used, work):
 
 
 def _lacking(a, given, nodata, used):
-    """Which of these bands lack more pixels than another by 2 % of all, or have none."""
+    """Which of these bands lack more pixels than another by 2 % of those that valid does not leave out, or have none."""
     missing = np.zeros(len(used))
     for _, x in _blocks(*_columns(a, given), nodata):
         missing += np.isnan(x[..., used]).sum(axis=(0, 1))
@@ -148,7 +148,8 @@ def bands(cube: ArrayLike, *, wavelengths: ArrayLike | None = None, bbl: ArrayLi
 
     header    `bbl` (bands,), ENVI's list of bad bands, is not above 0
     water     it lies where water vapour absorbs, 1340 to 1450 and 1790 to 1970 nm, unless keep_water
-    missing   it lacks more pixels than others, by 2 % of all
+    missing   it lacks more pixels than another band, by 2 % of those that `valid` does not leave out. This is
+              looked for only where less than 95 % of all pixels of the cube are left, valid and with all bands that are used
     constant  all its pixels are equal
     noise     snr is below band_snr: the ratio of the variance that the other bands predict to that which they do not
     ""        none: the band is used

@@ -233,14 +233,19 @@ def omp(D: ArrayLike, Y: ArrayLike, sparsity: int | None = None, tolerance: floa
     D (n, p): the dictionary, one atom a row. Y (m, p): the signals. Coding of a signal ends when it has `sparsity` atoms or when
     |y - Dx| <= tolerance, in the unit of the signals; one of the two must be given. Returns Codes.
 
+    Atoms of unit length are expected. Of others, "omp" takes the one of the largest |D @ r|, with nonnegative of the largest D @ r,
+    where r is what is left of y: a longer atom is chosen sooner. "ols", mask, weights and skip_nan choose as if all atoms were of
+    unit length.
+
     errors: fill errors2 and report of the codes. gram (n, n): D @ D.T, where it is known already. Options of the library:
     selection        "omp", or "ols" for orthogonal least squares
     method           "omp", or "subspace" for subspace pursuit: it may drop atoms again; with sparsity and tolerance alone
     nonnegative      no coefficient is below 0
     mask (m, p)      0 = the value is missing; a masked array of NumPy says the same, and skip_nan=True takes NaN as missing
     weights          (m, p) or (p,): how much each value counts; errors and tolerance are then of the weighted sum
-    groups           the first signal of each group, ascending from 0: signals of a group share their atoms (simultaneous OMP)
-    sparsity_each, tolerance_each    (m,): limits of each signal
+    groups           the first signal of each group, ascending from 0: signals of a group share their atoms (simultaneous OMP).
+                     The tolerance is then of the norm of all that is left of the group
+    sparsity_each, tolerance_each    (m,): limits of each signal; of a group those of its first signal count
     gram_mode        "auto", "always", "never": whether D @ D.T is formed; the codes are the same but for rounding"""
     Y = _masked_signals(Y, options)
     library, Y, ldy = _signals(Y)
@@ -308,10 +313,13 @@ def lasso(D: ArrayLike, Y: ArrayLike, lambda1: ArrayLike, lambda2: float = 0.0, 
     D (n, p): the dictionary, one atom a row. Y (m, p): the signals. lambda1 is in the unit of D @ y; scikit-learn's alpha is
     lambda1 / p. Returns Codes with gaps and report; for several lambda1, which best descend, a list of Codes, one for each.
 
-    relative: lambda1 counts times the largest |D @ y| of each signal, so that from 1 on no atom is used. nonnegative: x >= 0.
-    gap: end when the objective is at most gap |y|^2 / 2 above its minimum (default 1e-5, in double precision 1e-10). sweeps: at
-    most for each lambda1 (default 1000). most: coefficients a signal at most (default n, which takes m n values of memory); where
-    there are more, the largest are kept, and report["cut"] counts these signals. gram (n, n): D @ D.T, where it is known."""
+    relative: lambda1 counts times the largest |D @ y| of each signal, with nonnegative times the largest D @ y, so that from 1 on
+    no atom is used. nonnegative: x >= 0. gap: end when the objective is at most gap |y|^2 / 2 above its minimum (default 1e-5, in
+    double precision 1e-10). sweeps: at most for each lambda1 (default 1000). most: coefficients a signal at most (default n,
+    which takes m n values of memory); where there are more, the largest are kept, and report["cut"] counts these signals.
+    gram (n, n): D @ D.T, where it is known.
+
+    Ctrl-C and progress wait for as many signals as the library takes at a time, at most 65,536."""
     library, Y, ldy = _signals(Y, advice="lasso knows no missing values: fill them in, or use omp")
     (m, p) = Y.shape
     D, ldd = _dictionary(D, p, library.real)
@@ -485,10 +493,13 @@ def online(Y: ArrayLike, atoms: int | None = None, sparsity: int | None = None, 
         for piece in pieces:
             state = sparsehs.online(piece, 100, sparsity=5, shuffle=False, state=state)
 
-    epochs: how often all of Y is seen. batch: signals a batch. shuffle: take the signals in random order, by `seed`. start, test: as of
-    ksvd. Options of the library: nonnegative (atoms and codes are >= 0), selection, forgetting (0 to 1: how much older batches count with each new
-    one; default 1), sweeps, seed, start_weight, replace, prune_coherence, replace_every, test_every ..., as in sparsehs.h,
-    section 7. With the same options and whole batches, learning in pieces gives what learning at once does."""
+    epochs: how often all of Y is seen. batch: signals a batch. shuffle: take the signals in random order, by `seed`. start: as of
+    ksvd, for the first piece; a state that has seen a batch goes on from its own dictionary. test: as of ksvd. Options of the
+    library: nonnegative (atoms and codes are >= 0), selection, forgetting (above 0 and at most 1: how much older batches count
+    with each new one; default 1), sweeps, seed, start_weight, replace, prune_coherence, replace_every, test_every ..., as in
+    sparsehs.h, section 7. With the same options and whole batches, learning in pieces gives what learning at once does.
+
+    The arrays of a state may be changed between two calls; D, sums_xx and sums_yx together where atoms are added or removed."""
     library, Y, ldy = _signals(Y, advice="online learning knows no missing values: fill them in, or use ksvd")
     m, p = Y.shape
     if atoms is None and state is None:
