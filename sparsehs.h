@@ -12010,7 +12010,7 @@ SHS__PRIVATE void shs__units_fill(shs__units *u) {
         const int unit = u->each[i];
         shs__omp_times_power(rows, SHS__AT(c->Y, c->ldy, 0, i), d->p ? unit : unit + u->atoms, SHS__AT(u->Y, rows, 0, i));
         shs__omp_times_power(1, &tolerance, unit, u->tolerances + i);
-        if (tolerance > 0 && !(u->tolerances[i] > 0)) u->tolerances[i] = SHS__REAL_MIN * SHS__EPS; /* 0 would be no tolerance */
+        if (tolerance > 0 && !(u->tolerances[i] > 0)) u->tolerances[i] = SHS__REAL_MIN; /* 0 would be no tolerance */
         if (u->norms2) shs__omp_times_power(1, c->norms2 + i, 2 * unit, u->norms2 + i);
     }
     u->options = *c->options;

@@ -18,10 +18,12 @@
 #endif
 #ifdef SPARSEHS_NO_DOUBLE
 #define wide float /* what sums are made in */
+#define WIDE_LEAST FLT_MIN
 #define HAS_DOUBLE 0
 #else
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #define wide double
+#define WIDE_LEAST DBL_MIN
 #define HAS_DOUBLE 1
 #endif
 #define shs_real real

@@ -136,7 +136,9 @@ void conclude(size_t i, int k, wide residual2, wide base2, shares s, int missed,
 
 int limit_of(size_t i, int limit, __global const int *limits) { return limits ? min(limits[i], limit) : limit; }
 
+/* Squared; 0: none. A tolerance whose square underflows is one all the same. */
 wide tolerance2_of(size_t i, real tolerance, __global const real *tolerances) {
-    wide t = (wide)(tolerances ? tolerances[i] : tolerance);
-    return TOLERANT ? t * t : 0;
+    const wide t = (wide)(tolerances ? tolerances[i] : tolerance);
+    if (!TOLERANT || !(t > 0)) return 0;
+    return fmax(t * t, WIDE_LEAST);
 }

@@ -1645,6 +1645,16 @@ def test_spectra_are_smoothed_as_the_program_does(tmp_path):
             call()
 
 
+def test_no_band_is_made_up_in_a_gap():
+    waves = np.array([400.0, 425, 450, 600, 625, 650])
+    cube = np.arange(24.0).reshape(2, 2, 6)
+    got, inside = sparsehs.resample(cube, [425.0, 520, 625], [10.0, 10, 10], wavelengths=waves)
+    assert inside.tolist() == [True, False, True] and got.shape == (2, 2, 2)
+    cube[0, 0, 1:5] = np.nan  # of one spectrum
+    got = sparsehs.resample(cube, [425.0, 625], [10.0, 10], wavelengths=waves, gaps=True)[0]
+    assert np.isnan(got[0, 0]).all() and np.isfinite(got[1]).all()
+
+
 def test_spectra_are_resampled_as_the_program_does(tmp_path):
     from scipy.integrate import quad
     cube, centres = hour(np.float64), np.array([443.0, 560, 865, 1610, 2190, 2600])
@@ -1749,7 +1759,7 @@ def test_spectra_with_gaps_are_those_of_the_program(tmp_path):
     lines = ["wavelength (nm)," + ",".join("s%d" % k for k in range(6))]
     lines += [",".join("" if np.isnan(v) else repr(float(v)) for v in row) for row in table]
     (tmp_path / "spectra.csv").write_text("\n".join(lines) + "\n")
-    sensor = np.array([[480, 60], [900, 90], [2330, 60.0]])
+    sensor = np.array([[480, 60], [900, 90], [1500, 90], [2330, 60.0]])
     np.savetxt(tmp_path / "sensor.csv", sensor, delimiter=",", header="wavelength,fwhm", comments="")
     for options, step in ((("--smooth", 5), lambda x, **given: sparsehs.smooth(x, 5, **given)),
                           (("--continuum", "divide"), sparsehs.continuum),

@@ -300,9 +300,15 @@ def smooth(cube: ArrayLike, width: int, *, wavelengths: ArrayLike | None = None,
     return _each_spectrum(cube, w, order, step, None, gaps, valid, nodata)
 
 
+def _measured(w, centres, fwhm):
+    """Which bands have one of w within half their width, or within the usual step of w: gaps of w hold nothing that was measured."""
+    step = np.sort(np.diff(w))[(len(w) - 1) // 2] if len(w) > 1 else 0
+    return np.abs(centres[:, None] - w).min(axis=1) <= np.maximum(fwhm / 2, step)
+
+
 def _responses(w, centres, fwhm):
     """Weights (sensor bands, bands) of the integral of Gaussian response times spectrum, exact where a spectrum is linear between
-    its bands; and which share of each response lies within them."""
+    its bands; and which share of each response lies within them, 0 in a gap."""
     sigma, x = fwhm / (2 * math.sqrt(2 * math.log(2))), centres[:, None]
     z = (w - x) / (sigma * math.sqrt(2))[:, None]
     zeroth = np.diff(np.vectorize(math.erf, otypes=[float])(z)) / 2
@@ -312,6 +318,7 @@ def _responses(w, centres, fwhm):
     weights, share = np.zeros(z.shape), zeroth.sum(axis=1)
     weights[:, :-1] += zeroth - rise
     weights[:, 1:] += rise
+    share[~_measured(w, centres, fwhm)] = 0
     return weights / np.where(share > 0, share, 1)[:, None], share
 
 
@@ -328,7 +335,7 @@ def resample(cube: ArrayLike, centres: ArrayLike, fwhm: ArrayLike | None = None,
     """Spectra as another sensor sees them, whose bands are at `centres` with Gaussian responses of these widths `fwhm`, in the
     unit of centres (None: as wide as a band is far from its neighbours). The integral is exact for a spectrum that is linear
     between its bands. Returns the spectra (..., K), and inside (centres,): which bands these are. Those with less than 95 % of
-    their response within the wavelengths of the spectra are left out. Options: see smooth."""
+    their response within the wavelengths of the spectra are left out, and those in a gap of them. Options: see smooth."""
     at = _nanometres(centres, "centres", -1, "resample")
     widths = _distances(at) if fwhm is None else _wide(fwhm, "fwhm", at.shape) * _micrometres(np.asarray(centres))
     if not (widths > 0).all():
