@@ -99,9 +99,15 @@ shares whole_shares(void) {
     return s;
 }
 
+/* Without a tolerance nobody asks for more than the least. */
 void take_share(shares *s, real d2, real gjj) {
-    const real share = d2 / gjj;
-    if (!(share < s->third)) return;
+    real share;
+    if (!TOLERANT) {
+        if (d2 < s->least * gjj) s->least = d2 / gjj;
+        return;
+    }
+    if (!(d2 < s->third * gjj)) return;
+    share = d2 / gjj;
     s->third = share;
     if (share < s->second) {
         s->third = s->second;

@@ -169,8 +169,8 @@ static const mode_text modes[] = {
      "rx scene.hdr rx.hdr --skip 3"},
     {"detect", DETECT, 2, "detect IN.hdr OUT.hdr --target CSV|SLI|X,Y [options]",
      "Scores of known spectra: an output band for each (amsd: one for all). Spectra are columns of a table with a row\n"
-     "for each band or a column `wavelength`, an ENVI spectral library, or the pixel X,Y. A target scores 1, with\n"
-     "glrt less, with sam, sid, sidsam, ns3, jmsam 0. --truth prints auc=, the area under the ROC curve.",
+     "for each band or a column `wavelength`, an ENVI spectral library, or the pixel X,Y. A target scores 1\n"
+     "(glrt less; sam, sid, sidsam, ns3, jmsam 0). --truth prints auc=, the area under the ROC curve.",
      "detect scene.hdr ace.hdr --target spectra.csv --method ace"},
     {"count", COUNT, 1, "count IN.hdr [options]",
      "How many materials the scene holds: hysime (signal power above noise power), hfc and nwhfc (eigenvalues that noise\n"
