@@ -3387,16 +3387,16 @@ static void test_reached_is_true(void **state) {
 /* Tolerances between what the recurrence says of |r| and what it is, where several atoms nearly depend on others: each division
    by a small d enlarges the error of those before. */
 static void test_reached_despite_recurrence(void **state) {
-    static const int sizes[][3] = {{20, 20, 18}, {8, 8, 8}, {32, 32, 31}};
+    static const int shapes[][3] = {{20, 20, 18}, {8, 8, 8}, {32, 32, 31}};
     const long double eps = (long double)REAL_EPS;
-    int trial, size, g, tried = 0;
+    int trial, shape, g, tried = 0;
     (void)state;
     if (BY_TYPE(0, 1) && LDBL_MANT_DIG <= DBL_MANT_DIG) skip();
     for (trial = first_of(test_instance, 4); trial < 6000; trial += every(4))
-        for (size = 0; size < 3; size++) {
-            const int p = sizes[size][0], n = sizes[size][1];
+        for (shape = 0; shape < 3; shape++) {
+            const int p = shapes[shape][0], n = shapes[shape][1];
             shs_real *D = new_normal((size_t)p * (size_t)n, (uint64_t)trial + 1), *Y = new_normal((size_t)p, (uint64_t)trial + 7000);
-            shs_codes codes = new_codes(1, sizes[size][2]);
+            shs_codes codes = new_codes(1, shapes[shape][2]);
             shs_omp_options o = SHS_ZERO;
             shs_omp_report report;
             shs_real error2;

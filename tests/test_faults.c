@@ -913,7 +913,7 @@ static void check_world(const world *w, const scene *s, size_t c, shs_status sta
 }
 
 /* Whether a fault of this kind can happen in the call at all; */
-static int could_fail(int c, int fault) {
+static int could_fail(size_t c, int fault) {
     if (fault == WRITE) return calls[c].writes > 0;
     if (fault == ALLOCATION) return calls[c].family != BELOW;
     return fault != REDUCTION && calls[c].reads > 0;
