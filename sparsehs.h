@@ -10056,9 +10056,10 @@ SHS__PRIVATE shs_status shs__omp_check_norm(const shs_real *norm2, shs_real tole
     return shs__omp_trusts(tolerance, (shs_wide)*norm2);
 }
 
-/* By how much the recurrence of ||r||^2 may err: in proportion to the residual where that was last exact. Each division by a small d
-   enlarges the errors of those before, so that the smallest d^2 alone does not bound what three of them do together. Such a bound
-   is many times what the error usually is. Without the signal nothing can settle the doubt, and the usual error has to do. */
+/* By how much the recurrence of ||r||^2 may err: in proportion to the residual where that was last exact. A division by a small d
+   enlarges all earlier errors, so the smallest d^2 alone does not bound the error: the product of the three smallest does, as far as
+   was measured. That bound is far above the usual error. Where y is not known, no explicit residual can settle a doubt, and the
+   usual error is used. */
 SHS__PRIVATE shs_wide shs__omp_slack(const shs__signal_error *error, int known) {
     const shs__shares *s = &error->shares;
     const shs_wide unit = SHS__WIDENED_EPS * error->base2;
