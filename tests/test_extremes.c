@@ -270,7 +270,7 @@ enum { UNIT_TARGETS = 2, UNIT_BANDS = 5, UNIT_LINES = 24, UNIT_SAMPLES = 30, UNI
 #define UNIT_PRECISION 1e-8
 #endif
 
-/* A cube, spectra of targets in its unit, and behind them one undesired spectrum. */
+/* A cube, and spectra in its unit: first the targets, then one undesired spectrum. */
 typedef struct unit_scene {
     shs_cube cube;
     shs_wide spectra[(UNIT_TARGETS + 1) * UNIT_BANDS];

@@ -1115,8 +1115,9 @@ static void test_count_bad_arguments(void **state) {
     cube_free(&cube);
 }
 
-/* VCA of pixels without noise, whose brightness varies: the power outside of the signal is rounding, of either sign. So it is
-   of pixels of as many bands as endmembers, whatever they hold. The fast form chooses the pixels of the twin. */
+/* VCA of pixels without noise, whose brightness varies: the power outside of the signal is rounding, of either sign. That
+   power is rounding also where there are as many bands as endmembers, with noise or without. The fast form chooses the
+   pixels of the twin. */
 static void test_vca_without_noise(void **state) {
     enum { MOST_BANDS = 12, C = 4, SAMPLES = 300, TRIALS = 120 };
     double *E, *room = NEW(double, 2 * MOST_BANDS * (MOST_BANDS + 1) + C * (SAMPLES + C + 1));

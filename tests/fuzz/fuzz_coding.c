@@ -153,8 +153,8 @@ static void groups_of(choice *c, int m, int flags) {
     c->o.selection = flags >> 1 & 1;
 }
 
-/* Options by the bits of one byte, `flags`, and by the bytes that follow it. An option that was added later is set by few values of
-   `flags`, so that most of the inputs recorded earlier still set the same options. */
+/* Makes the options from the bits of one byte, `flags`, and from the bytes after it. An option that was added later is set by
+   few values of `flags`, so that most of the inputs recorded earlier still set the same options. */
 static void options_of(input *in, const problem *q, choice *c) {
     shs_omp_options *o = &c->o;
     int flags = byte(in), i;
@@ -469,7 +469,7 @@ static void check_residual(world *w, const problem *q, const shs_codes *codes, i
     output_free(&sum2);
 }
 
-/* Codes as a caller may hand them in. The library trusts codes, so bad ones are not given to it. The byte that chose bad codes, in
+/* Codes as a caller may hand them in. The library does not check codes, so the fuzzer gives it good ones. The byte that chose bad codes, in
    one input of eight, is still read: without it recorded inputs would mean something else. */
 static void use_codes(input *in, world *w) {
     problem q = problem_of(in);
