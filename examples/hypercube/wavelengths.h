@@ -177,7 +177,7 @@ static int is_band_index(const cube_file *f) {
     return 1;
 }
 
-/* What a message says of a cube that does not say where its bands are; NULL: it does. */
+/* Why the wavelengths of a cube cannot be used, in words for a message; NULL: they can. */
 static const char *wavelengths_missing(const cube_file *f) {
     static char text[80];
     int band;
