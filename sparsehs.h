@@ -716,15 +716,21 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
            (1e-12 in double; with OLS, |alpha| / |d_j|; nonnegative coefficients go on down to their own rounding)
        the best atom depends on the chosen atoms: d^2 <= 1e-5 G_jj (1e-12 in double)
 
-   Units. Codes do not depend on the unit of D, of a signal, or of a group. A call works on copies scaled by powers of 2 if the
-   largest |value| of D is outside 2^-21 .. 2^21 (in double 2^170), or the largest |value| of a signal outside 2^-63 .. 2^63
-   (2^255; without doubles 2^31). The copies take p (n + m) more values, and n^2 for a caller's Gram matrix; the workspace queries
-   do not count them. SHS_OUT_OF_RANGE: a coefficient overflows or underflows shs_real; the codes are filled all the same, with
-   infinity or a subnormal number there. SHS_OUT_OF_RANGE without codes: no element of the Gram matrix, or of D'y where D is not
-   known, is a normal number. shs_omp_one and shs_omp_one_direct make no copies. There SHS_OUT_OF_RANGE without codes means that
-   the largest |value| of D is outside 2^-52 .. 2^52 (in double 2^485), that the largest G_jj, |d_j'y|, or the product of the
-   largest values of D and y is outside 2^-104 .. 2^104 (2^970), or that all coefficients are below 2^-104 (2^-970). In double, and
-   without doubles, the largest value of y has the bounds of D. SPARSEHS_ONLY_CODING looks for none of this.
+   Units. Codes do not depend on the unit of D, of a signal, or of a group. Very large and very small values are copied and scaled
+   by powers of 2: those of D where its largest |value| is outside 2^-21 .. 2^21 (in double 2^170), those of a signal outside
+   2^-63 .. 2^63 (2^255; without doubles 2^31). The copies take p (n + m) more values, and n^2 for a caller's Gram matrix; the
+   workspace queries do not count them. SHS_OUT_OF_RANGE is returned in two cases:
+
+       with codes: a coefficient overflows or underflows shs_real; it is infinite or subnormal there
+       without codes: no element of the Gram matrix, or of D'y where D is not known, is a normal number
+
+   shs_omp_one and shs_omp_one_direct make no copies. They return SHS_OUT_OF_RANGE without codes where
+
+       the largest |value| of D is outside 2^-52 .. 2^52 (in double 2^485); in double, and without doubles, also that of y
+       the largest G_jj, the largest |d_j'y|, or the product of the largest |values| of D and y is outside 2^-104 .. 2^104 (2^970)
+       all coefficients are below 2^-104 (2^-970)
+
+   SPARSEHS_ONLY_CODING looks for none of this.
 
    Tolerances. The recurrence of ||r||^2 errs by about 4 eps |y|^2 over the product of the three smallest d^2 / G_jj. Where this
    error matters, the residual y - Dx is formed explicitly in shs_wide, and pursuit and errors2 use it: near the tolerance, below
@@ -817,19 +823,19 @@ typedef struct shs_omp_options {
                                        more than rounding), NULL = formed when needed. For few signals, m * sparsity <=
                                        n / 4, the columns of chosen atoms and some rows are checked alone */
     int ldg;                        /* n or more; with gram it has no default */
-    size_t signals_per_group;       /* m~: signals whose D'y is formed at a time; 0 = 128 (32 above n 1024; 64 at most without
-                                       a Gram matrix), on a device as many as fill it; of a larger m~ as many as fit its
-                                       memory. Very few signals are one chunk; with `groups` a group is. The codes are the
-                                       same */
+    size_t signals_per_group;       /* m~: signals whose D'y is formed at a time, which changes no code. 0 = 128; 32 where n is
+                                       above 1024; at most 64 without a Gram matrix; on a device as many as fill it. A device
+                                       takes fewer than m~ where its memory ends. A handful of signals, and each group of
+                                       `groups`, is formed at a time whatever m~ */
     shs_selection selection;        /* the rule that chooses atoms */
     int nonnegative;                /* non-zero: no coefficient is below 0, by OMP's rule alone; shs_ksvd_ex takes it with its
                                        own option `nonnegative` alone (else SHS_BAD_OPTIONS); no engine does it */
     /* Missing and weighted values: minimise sum_l v_l (y - Dx)_l^2. The tolerance applies to the root of that sum, errors2 is
        that sum, and the report's rmse is sqrt(sum2 / sum of all v). Atoms are compared as if they had unit norm under the
        weights, so lengths do not matter. An atom with next to no weight is not chosen; a signal without weight has no atoms.
-       Codes depend only on the ratios of the weights, and weights may lie anywhere in the range of shs_real. errors2, sum2 and
-       rmse are in the weights' own unit, and infinite beyond the range of their type (sums without double may be NaN). Missing
-       values and values of weight 0 may be NaN. Only shs_omp_ex and shs_ksvd_ex take a mask, only shs_omp_ex takes weights
+       Codes depend only on the ratios of the weights, which may have any magnitude of shs_real. errors2, sum2 and rmse are in the
+       unit of the weights; where they overflow they are infinite (sums without double may be NaN). Missing values and values of
+       weight 0 may be NaN. Only shs_omp_ex and shs_ksvd_ex take a mask, only shs_omp_ex takes weights
        (elsewhere SHS_BAD_OPTIONS); not with nonnegative, and not on an engine. No Gram matrix is used, whatever gram_mode. */
     const unsigned char *mask; /* p x m: 0 = missing; NULL = none is */
     int ldm;                 /* p or more; with mask it has no default */
@@ -877,10 +883,10 @@ SHS_API shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, const s
                                 const shs_omp_options *options, shs_codes *codes, shs_real *errors2, shs_omp_report *report);
 
 /* One signal, for real-time and embedded use: no context, no heap, no threads. Of the options (NULL: all zero) sparsity,
-   tolerance, selection and nonnegative count. atoms and coefs hold as many values as the sparsity, or n (min(p, n)) without one;
-   *used of them are set. norm2 = ||y||^2, for the tolerance and *error2 alone. *error2 (may be NULL) gets ||y - Dx||^2. workspace
-   may have any alignment. D'y (dty, n) comes from shs_gemv with SHS_TRANS_YES. Both triangles of the Gram matrix are needed; a
-   check would outlast the pursuit. */
+   tolerance, selection and nonnegative are read. atoms and coefs hold as many values as the sparsity; without one n here, and
+   min(p, n) in shs_omp_one_direct. *used of them are set. norm2 = ||y||^2, read for the tolerance and *error2 alone. *error2 (may
+   be NULL) gets ||y - Dx||^2. workspace may have any alignment. dty (n): D'y, from shs_gemv with SHS_TRANS_YES. gram: both
+   triangles; that they agree is not checked, as this would take longer than the pursuit. */
 SHS_API shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const shs_real *dty, shs_real norm2,
                                const shs_omp_options *options, void *workspace, size_t workspace_size, int *atoms,
                                shs_real *coefs, int *used, shs_real *error2);
@@ -974,13 +980,13 @@ typedef struct shs_lasso_report {
     shs_wide objective; /* the sum of all */
     shs_wide gap;       /* the largest of gaps */
 } shs_lasso_report;
-/* Codes m signals (Y: p x m): with lambda number l those of signal i are code l m + i, atoms ascending, so codes hold m signals
-   for each lambda. gaps (as many, may be NULL): the duality gap over ||y||^2 / 2. SHS_CANCELLED: signals not reached have
-   used = 0. An engine descends, a sweep being n steps there; the CPU forms the gaps and goes on where they are not reached. By
-   D'Y alone no engine does it. SHS_OUT_OF_RANGE: as for shs_omp_ex, also where lambda2 is above 2^156 (in double 2^1455) times the
-   square of the largest |value| of D, or where an engine descends, and lambda is subnormal beside the largest signal. Scratch: n p
-   values; n^2 where a Gram matrix is formed (n <= 8192); for each thread 128 n (32 n above 1024 atoms) and 1.5 k^2 in shs_wide,
-   with k = min(n, p + 64, 1024), or min(n, 1024) with lambda2. */
+/* Codes m signals (Y: p x m) for each lambda. The code of signal i for lambda number l is code l m + i; its atoms ascend. gaps
+   (as many as codes, may be NULL): the duality gap over ||y||^2 / 2. SHS_CANCELLED: signals that were not done have used = 0.
+   An engine descends, where a sweep is n steps; the CPU forms the gaps and goes on where they are not reached. shs_lasso_gram
+   uses no engine. SHS_OUT_OF_RANGE: as for shs_omp_ex; also where lambda2 is above 2^156 (in double 2^1455) times the square of
+   the largest |value| of D, or where an engine descends and lambda is subnormal beside the largest signal. Scratch: n p values;
+   n^2 where a Gram matrix is formed (n <= 8192); for each thread 128 n (32 n above 1024 atoms), and 1.5 k^2 in shs_wide with
+   k = min(n, p + 64, 1024), or with lambda2 min(n, 1024). */
 SHS_API shs_status shs_lasso(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m, const shs_real *Y,
                              int ldy, const shs_lasso_options *options, shs_codes *codes, shs_real *gaps,
                              shs_lasso_report *report);
@@ -1006,18 +1012,23 @@ SHS_API void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real *y,
 
        d_new = normalise(E_I x' + d_old |x|^2),   x_new = d_new'E_I + (d_new'd_old) x,
 
-   which is one power step on F = E_I + d_old x without ever forming F; x is the row of the atom's codes, A' the transpose. Then E takes all of the group's changes at once. N~ = 1 is
-   AK-SVD (Rubinstein, Zibulevsky, Elad 2008), N~ = n the fully parallel (Jacobi) variant, and PAK-SVD (Irofti, Dumitrescu 2014)
-   lies in between. u `rounds` of updates follow each coding. The paper's best results: N~ <= 64, u = 1 for the first 50 iterations
-   and 2 or more after that. SGK (Sahoo, Makur 2013, "Dictionary training for sparse representation as generalization of K-means
-   clustering") keeps the codes, x_new = x; the d_new above is its least-squares atom F x' / |x|^2 at unit norm. It saves a product
-   an iteration; after 20 iterations on patches of photographs its error was within 1 % of AK-SVD's. K-SVD (Aharon, Elad,
-   Bruckstein 2006) takes the leading pair of singular vectors of F, by power steps until d changes by no more than 1e-5 (1e-12 in
-   double; 1,000 steps at most). NSGK (Sadeghi, Babaie-Zadeh, Jutten 2013) is SGK with Z, the codes of the iteration before, F = E_I +
-   d_old z: E = Y - DX is of the new codes when a round begins, and each group changes it by (d_old - d_new) z. A resumed run starts
-   with Z = X. What replaces a pruned atom is updated once with the pruned atom's codes. MOD (Engan, Aase, Husoy 1999)
-   takes all atoms at once, D = Y X'(XX')^-1, at unit norm, whatever N~. If XX' is singular, an atom whose codes depend on those of
-   earlier atoms does not change; the others fit the signals as well as all would.
+   where x is the row of the atom's codes and x' its transpose. This is one power step on F = E_I + d_old x, which is never formed.
+   When a group is done, E takes the changes of all its atoms. The rules:
+
+   AK-SVD (Rubinstein, Zibulevsky, Elad 2008) is N~ = 1. PAK-SVD (Irofti, Dumitrescu 2014) is any N~ above; N~ = n updates all
+   atoms at once, as Jacobi's method does. u `rounds` of updates follow each coding. The paper's best results: N~ <= 64, u = 1 for
+   the first 50 iterations and 2 or more after that.
+   SGK (Sahoo, Makur 2013, "Dictionary training for sparse representation as generalization of K-means clustering") keeps the
+   codes, x_new = x; the d_new above is its least-squares atom F x' / |x|^2 at unit norm. It saves a product an iteration; after 20
+   iterations on patches of photographs its error was within 1 % of AK-SVD's.
+   K-SVD (Aharon, Elad, Bruckstein 2006) takes the leading pair of singular vectors of F, by power steps until d changes by no more
+   than 1e-5 (1e-12 in double; 1,000 steps at most).
+   NSGK (Sadeghi, Babaie-Zadeh, Jutten 2013) is SGK with F = E_I + d_old z, where z are the atom's codes of the iteration before.
+   When a round begins, E = Y - DX is of the new codes; each group changes it by (d_old - d_new) z. A resumed run starts with the
+   given codes as z. The replacement of a pruned atom is updated once, with the pruned atom's codes.
+   MOD (Engan, Aase, Husoy 1999) updates all atoms at once, D = Y X'(XX')^-1, and normalises them; N~ has no effect. If XX' is
+   singular, an atom whose codes depend linearly on those of earlier atoms keeps its value; the others fit the signals as well as
+   all would.
 
    Regularised (mu; Dumitrescu, Irofti 2017): minimise ||Y - DX||^2 + mu ||X||^2. After coding, signals are solved again on the
    atoms they have, x = (D_I'D_I + mu I)^-1 D_I'y, and the codes that a rule makes anew are divided by 1 + mu.
@@ -1103,8 +1114,9 @@ typedef struct shs_ksvd_options {
     shs_start start;
     int patch_width, patch_height, patch_channels; /* for SHS_START_DCT; 0 = square, one channel */
     uint64_t seed;
-    int first_iteration;            /* to resume: iterations done before; with SHS_START_GIVEN and SHS_KEEP_LAST
-                                       5 + 5 equal 10, but for NSGK. first_iteration + iterations is at most INT_MAX */
+    int first_iteration;            /* to resume: iterations done before. With SHS_START_GIVEN and SHS_KEEP_LAST two calls of 5
+                                       give the same result as one of 10, but for NSGK. first_iteration + iterations is at most
+                                       INT_MAX */
     shs_replace replace;
     shs_real prune_coherence;       /* replace one of two atoms with |d_i'd_j| above this; 0 = 0.99; 1 or more = never */
     int prune_uses; /* replace atoms of fewer uses; 0 = 4 (less where m s / n < 16); negative = unused ones only */
@@ -1149,14 +1161,17 @@ SHS_API shs_ksvd_options shs_ksvd_defaults(int p, int n, size_t m);
 /* Learns n atoms (D: p x n, output) from m signals with defaults: AK-SVD from random signals. */
 SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int sparsity, int iterations,
                             shs_real *D);
-/* The same with options. D: in and out; codes (may be NULL) gets the codes of the returned D; report may be NULL. The learnt
-   dictionary does not depend on codes and report. With a sparsity the codes must hold as many atoms a signal; without one they may
-   hold fewer, and get the best that fit. Errors leave D untouched; SHS_REDUCE_FAILED, SHS_PEER_FAILED and errors of an engine may
-   come midway, and leave codes without atoms; the report's arrays are filled as far as learning went. SHS_CANCELLED leaves the best
-   dictionary so far in D (the start if none was coded yet), the report and the history filled as far as it went, and codes without
-   atoms. With several ranks an iteration takes n/N~ reductions a round and two more, of about n (p + 3) values in all; MOD two a
-   round, one of them of n^2 values; K-SVD two more for each further power step of a group, IPR one of p n values, an error after an
-   update one, an atom replaced by the worst signal three.
+/* The same with options. D: in and out. codes (may be NULL) gets the codes of the returned D: with a sparsity they must hold as
+   many atoms a signal; without one they may hold fewer, and signals are coded with as many as fit. report may be NULL. The
+   learnt dictionary depends on neither.
+
+   Errors leave D untouched. SHS_REDUCE_FAILED, SHS_PEER_FAILED and errors of an engine may come midway: codes are left without
+   atoms, and the report's arrays are filled as far as learning went. SHS_CANCELLED leaves the best dictionary so far in D (the
+   start if none was coded yet), codes without atoms, and the report filled as far as learning went.
+
+   With several ranks an iteration takes n/N~ reductions a round and two more, of about n (p + 3) values in all. MOD takes two a
+   round, one of them of n^2 values. More are taken by K-SVD (two for each further power step of a group), IPR (one of p n values),
+   an error after an update (one), and an atom replaced by the worst signal (three).
 
    With a mask, or skip_nan, AK-SVD and SGK learn from the values present (other rules, regularisation, incoherence and coherence:
    SHS_BAD_OPTIONS); engines do not. Let M_i mark the values present in signal i, and F = M.(Y - the other atoms' part) on the
@@ -1246,9 +1261,9 @@ typedef struct shs_online_options {
     uint64_t seed;
     int nonnegative;          /* non-zero: atoms and codes are >= 0; no engine. coding.nonnegative alone: codes are */
     shs_wide start_weight;    /* w: A = w I, B = w D at the start, which holds atoms near it for a while */
-    size_t first_batch;       /* to resume: batches done before, which were full; with SHS_START_GIVEN and the report's sums,
-                                 5 + 5 equal 10: the last bit of A_jj says whether atom j was used since unused atoms were
-                                 looked for */
+    size_t first_batch;       /* to resume: batches done before, which were full. With SHS_START_GIVEN and the sums of the report
+                                 two calls of 5 give the same result as one of 10. Pass A as it is: the last bit of A_jj says
+                                 whether atom j was used since unused atoms were looked for */
     shs_replace replace;      /* what unused atoms and near-duplicates become; the worst signal is one of the batch */
     shs_real prune_coherence; /* as for shs_ksvd_ex */
     size_t replace_every;     /* after how many signals unused atoms are looked for, which none of these uses; 0 = 100 n / s */
@@ -1297,8 +1312,9 @@ SHS_API void shs_online_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs_
 
 /* Start dictionaries: unit-norm atoms, D is p x n. */
 SHS_API shs_status shs_dictionary_random(int p, int n, shs_real *D, int ldd, uint64_t seed);
-/* Overcomplete DCT: products of ceil(sqrt(n/channels))-point cosines along x and y, the constant part removed from all but
-   the first; the n with the lowest frequencies. Patch layout as in section 8. */
+/* Overcomplete DCT: atom (k_x, k_y, k_c) is a product of cosines along x, along y (k < ceil(sqrt(n/channels)); k < n/channels in
+   patches one pixel wide or high) and over the channels (k_c < channels). The constant part is removed from all but k_x = k_y = 0.
+   The n atoms of the lowest k_x + k_y + k_c are taken. Layout of a patch as in section 8. */
 SHS_API shs_status shs_dictionary_dct(int width, int height, int channels, int n, shs_real *D, int ldd);
 /* The largest |d_i'd_j| / (|d_i||d_j|), i != j, into *mu; 0 for one atom. */
 SHS_API shs_status shs_dictionary_coherence(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, shs_wide *mu);
@@ -1343,14 +1359,15 @@ SHS_API shs_status shs_patches_position(const shs_image *image, const shs_patche
 /* Patches first .. first+count-1 to Y (p x count); what was taken out to means (channels x count) and norms (count), or NULL. */
 SHS_API shs_status shs_patches_get(const shs_context *ctx, const shs_image *image, const shs_patches *set, size_t first,
                                    size_t count, shs_real *Y, int ldy, shs_real *means, shs_real *norms);
-/* The way back: scales the patches Z (p x count) by norms, adds means (either may be NULL), and adds the result to sum (width x
-   height x channels). weight (width x height) counts the patches of each pixel. Zero sum and weight before the first call.
-   image gives the geometry only; its pixels are not read. The result does not depend on threads. */
+/* The way back: scales the patches Z (p x count) by norms, adds means (either may be NULL), and adds the result to sum: value
+   (y width + x) channels + c is of channel c of pixel (x, y), whatever the row_stride of image. weight[y width + x] counts the
+   patches of a pixel. Zero sum and weight before the first call. image gives the geometry; its pixels are not read. The result
+   does not depend on threads. */
 SHS_API shs_status shs_patches_put(const shs_context *ctx, const shs_image *image, const shs_patches *set, size_t first,
                                    size_t count, const shs_real *Z, int ldz, const shs_real *means, const shs_real *norms,
                                    shs_real *sum, shs_real *weight);
 /* The weighted average of the patches and the image itself, out = (lambda image + sum) / (lambda + weight); a pixel outside all
-   patches keeps the image's value. out: width x height x channels, may be sum. */
+   patches keeps the image's value. out: laid out as sum; may be sum. */
 SHS_API shs_status shs_patches_average(const shs_context *ctx, const shs_image *image, shs_real lambda, const shs_real *sum,
                                        const shs_real *weight, shs_real *out);
 
@@ -1961,7 +1978,7 @@ typedef struct shs_endmember_options {
 typedef struct shs_endmembers {
     int bands, count;
     shs_wide *spectra; /* bands x count: values of the pixels as they are */
-    size_t *pixel;     /* count: which pixels, line after line; */
+    size_t *pixel;     /* count: the pixel of each, counted line after line */
     int *rank;         /* count: of which rank's cube */
     void *block;
 } shs_endmembers;
