@@ -721,14 +721,14 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
    2^-63 .. 2^63 (2^255; without doubles 2^31). The copies take p (n + m) more values, and n^2 for a caller's Gram matrix; the
    workspace queries do not count them. SHS_OUT_OF_RANGE is returned in two cases:
 
-       with codes: a coefficient overflows or underflows shs_real; it is infinite or subnormal there
-       without codes: no element of the Gram matrix, or of D'y where D is not known, is a normal number
+       With codes: a coefficient overflows or underflows shs_real; the code holds infinity or a subnormal number.
+       Without codes: no element of the Gram matrix, or of D'y where D is not known, is a normal number.
 
-   shs_omp_one and shs_omp_one_direct make no copies. They return SHS_OUT_OF_RANGE without codes where
+   shs_omp_one and shs_omp_one_direct make no copies. They return SHS_OUT_OF_RANGE without codes in three cases:
 
-       the largest |value| of D is outside 2^-52 .. 2^52 (in double 2^485); in double, and without doubles, also that of y
-       the largest G_jj, the largest |d_j'y|, or the product of the largest |values| of D and y is outside 2^-104 .. 2^104 (2^970)
-       all coefficients are below 2^-104 (2^-970)
+       The largest |value| of D is outside 2^-52 .. 2^52 (in double 2^485); in double, and without doubles, that of y counts too.
+       The largest G_jj, the largest |d_j'y|, or the product of the largest |values| of D and y is outside 2^-104 .. 2^104 (2^970).
+       All coefficients are below 2^-104 (2^-970).
 
    SPARSEHS_ONLY_CODING looks for none of this.
 
@@ -886,7 +886,7 @@ SHS_API shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, const s
    tolerance, selection and nonnegative are read. atoms and coefs hold as many values as the sparsity; without one n here, and
    min(p, n) in shs_omp_one_direct. *used of them are set. norm2 = ||y||^2, read for the tolerance and *error2 alone. *error2 (may
    be NULL) gets ||y - Dx||^2. workspace may have any alignment. dty (n): D'y, from shs_gemv with SHS_TRANS_YES. gram: both
-   triangles; that they agree is not checked, as this would take longer than the pursuit. */
+   triangles; a check of their symmetry would take longer than the pursuit. */
 SHS_API shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const shs_real *dty, shs_real norm2,
                                const shs_omp_options *options, void *workspace, size_t workspace_size, int *atoms,
                                shs_real *coefs, int *used, shs_real *error2);
@@ -1012,7 +1012,7 @@ SHS_API void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real *y,
 
        d_new = normalise(E_I x' + d_old |x|^2),   x_new = d_new'E_I + (d_new'd_old) x,
 
-   where x is the row of the atom's codes and x' its transpose. This is one power step on F = E_I + d_old x, which is never formed.
+   where x is the row of the atom's codes and x' its transpose. This is one power step on F = E_I + d_old x without forming F.
    When a group is done, E takes the changes of all its atoms. The rules:
 
    AK-SVD (Rubinstein, Zibulevsky, Elad 2008) is N~ = 1. PAK-SVD (Irofti, Dumitrescu 2014) is any N~ above; N~ = n updates all
@@ -1359,8 +1359,8 @@ SHS_API shs_status shs_patches_position(const shs_image *image, const shs_patche
 /* Patches first .. first+count-1 to Y (p x count); what was taken out to means (channels x count) and norms (count), or NULL. */
 SHS_API shs_status shs_patches_get(const shs_context *ctx, const shs_image *image, const shs_patches *set, size_t first,
                                    size_t count, shs_real *Y, int ldy, shs_real *means, shs_real *norms);
-/* The way back: scales the patches Z (p x count) by norms, adds means (either may be NULL), and adds the result to sum: value
-   (y width + x) channels + c is of channel c of pixel (x, y), whatever the row_stride of image. weight[y width + x] counts the
+/* The way back: scales the patches Z (p x count) by norms, adds means (either may be NULL), and adds the result to sum. Value
+   (y width + x) channels + c of sum is channel c of pixel (x, y); row_stride has no effect. weight[y width + x] counts the
    patches of a pixel. Zero sum and weight before the first call. image gives the geometry; its pixels are not read. The result
    does not depend on threads. */
 SHS_API shs_status shs_patches_put(const shs_context *ctx, const shs_image *image, const shs_patches *set, size_t first,
