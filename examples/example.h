@@ -677,6 +677,9 @@ static inline FILE *open_for_writing(const char *name) {
     char *target = replaceable(name), *part = NULL;
     FILE *file = NULL;
     unfinished *u;
+#if defined(EXAMPLE_POSIX) && defined(SIGXFSZ)
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow fails to be written, which is reported */
+#endif
     if (target) file = create_beside(target, &part);
     if (!file) { /* no room for another name in this folder */
         free(target);

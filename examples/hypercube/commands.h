@@ -30,6 +30,16 @@ static void select_one_call(job *j) {
     if (j->one_call) j->out.bands = j->s->fit.components;
 }
 
+/* Pixels are signal and noise, and vary at least as much as the noise. */
+static void tell_ratios(const job *j, const shs_pca *pca) {
+    const double most = (double)pca->eigenvalues[0] - 1, least = (double)pca->eigenvalues[pca->components - 1] - 1;
+    printf("%d bands, %d components, signal to noise ratio %.4g to %.4g\n", pca->bands, pca->components, most, least);
+    if (most < j->s->fit.snr) warn("--snr: no component reaches %g: the first one is kept", j->s->fit.snr);
+    if (most < -0.5)
+        warn("%s: the noise varies more than the pixels, whose signal to noise ratio is %.4g: are both in one unit?",
+             j->in.header_name, most);
+}
+
 static void fit_components(job *j, int by_noise, shs_pca *pca) {
     shs_pca_options options = pca_options(j);
     cube_fn run = make_pca_run;
@@ -41,9 +51,7 @@ static void fit_components(job *j, int by_noise, shs_pca *pca) {
     if (j->one_call) check_job(j, run_cube(j, call_on(run, &j->cube, &j->sink, &options, pca)));
     else check_job(j, run_cube(j, call_on(fit, &j->fit, NULL, &options, pca)));
     progress_clear();
-    if (by_noise)
-        printf("%d bands, %d components, signal to noise ratio %.4g to %.4g\n", pca->bands, pca->components,
-               (double)pca->eigenvalues[0] - 1, (double)pca->eigenvalues[pca->components - 1] - 1);
+    if (by_noise) tell_ratios(j, pca);
     else
         printf("%d bands, %d components explain %.6g %% of the variance\n", pca->bands, pca->components,
                100 * explained_by(pca, pca->components));
@@ -132,6 +140,7 @@ static void run_ica(const settings *s, char **names) {
     else check_job(j, run_cube(j, call_on(make_ica_fit, &j->fit, NULL, &options, &ica)));
     progress_clear();
     print_sources(&ica);
+    if ((double)ica.eigenvalues[0] < s->threshold) warn("--threshold: no eigenvalue reaches %g: the largest one is kept", s->threshold);
     output_start(j, ica.components, "Independent components of ");
     note_stretch(j, ica.components, transform);
     if (!j->one_call) check_job(j, run_cube(j, transform));

@@ -126,23 +126,6 @@ static void compare_report(const comparison *c) {
     close_written(file, c->j->s->output.report);
 }
 
-/* Warns where the two headers state different wavelengths or scale factors of reflectance. */
-static void compare_headers(const comparison *c) {
-    const job *j = c->j;
-    const double first = stated_factor(&j->in.text), second = stated_factor(&c->other.text);
-    int i, n = j->cube.band_count, both = has_wavelengths(&j->in) && has_wavelengths(&c->other);
-    if (!j->s->pixels.reflectance && first > 0 && second > 0 && fabs(first - second) > 1e-9 * first)
-        warn("%s: reflectance scale factor: %.6g, but %.6g in %s: --reflectance brings both to one unit", c->other.header_name,
-             second, first, j->in.header_name);
-    for (i = 0; i < n && both; i++) {
-        double here = band_nanometres(&j->in, j->bands[i]), there = band_nanometres(&c->other, c->list[i]);
-        if (fabs(here - there) <= 0.5 + 1e-3 * here) continue;
-        warn("%s: wavelength: band %d is at %.6g nm, but that of %s at %.6g nm", c->other.header_name, c->list[i] + 1, there,
-             j->in.header_name, here);
-        return;
-    }
-}
-
 /* The second cube has the bands of the first one, or those in use. Options about values hold for both. */
 static void open_other(comparison *c, const char *name) {
     job *j = c->j;
@@ -157,7 +140,7 @@ static void open_other(comparison *c, const char *name) {
         c->list = j->bands;
         lay_beside(&c->other, name, &j->in, j->in.bands, "the first cube has");
     }
-    compare_headers(c);
+    warn_of_differences(j, &c->other, c->list);
     select_nodata(&c->other, j->s->pixels.nodata);
     if (j->s->pixels.reflectance) scale_to_reflectance(&c->other);
     if (j->s->pixels.gains) must_scale_by_gains(&c->other);

@@ -30,7 +30,8 @@ static void correct_pixel(const void *user, const double *bands, double *outputs
 static void plan_by_mean(job *j, correction_plan *p, const int *window, const char *where) {
     double all = 0;
     int i;
-    if (!(mean_pixel(j, window, p->logarithms, p->gain) > 0))
+    const enum band_figure figure = p->logarithms ? MEAN_OF_LOGARITHMS : MEAN;
+    if (!(figure_of_pixels(j, window, figure, p->gain) > 0))
         fail(EXIT_ERROR, "%s: %s: no pixel has all bands in use%s", j->in.header_name, where, p->logarithms ? " above 0" : "");
     for (i = 0; i < p->n; i++) all += p->gain[i] / p->n;
     for (i = 0; i < p->n; i++) {
@@ -42,14 +43,14 @@ static void plan_by_mean(job *j, correction_plan *p, const int *window, const ch
 }
 
 static void plan_by_dark(job *j, correction_plan *p) {
-    band_summary *all = summarise(j);
+    double *least = ALLOCATE(double, p->n);
     int i;
+    if (!(figure_of_pixels(j, NULL, LEAST, least) > 0)) fail_for_pixels(j);
     for (i = 0; i < p->n; i++) {
-        if (!(all[i].count > 0)) fail_for_pixels(j);
         p->gain[i] = 1;
-        p->offset[i] = -all[i].low;
+        p->offset[i] = -least[i];
     }
-    free(all);
+    free(least);
 }
 
 /* Returns the column whose heading begins with one of two words; -1: none. Deviations (gain_std) do not count. Stops at a second
@@ -83,6 +84,11 @@ static void plan_by_table(const job *j, correction_plan *p, const char *name) {
     t.wavelengths = find_wavelengths(&t, &t.unit);
     for (c = 0; c < t.columns; c++)
         if (names_bands(heading_of(&t, c)) && is_counting(&t, c)) t.band_numbers = c;
+    for (c = 0; c < t.columns; c++) {
+        if (c == gain || c == offset || c == t.wavelengths || c == t.band_numbers) continue;
+        if (names_index(heading_of(&t, c)) || names_property(heading_of(&t, c)) || is_deviation(&t, c)) continue;
+        warn("%s: --table: %s is not used: a column `gain` multiplies, a column `offset` adds", name, column_name(&t, c));
+    }
     place_rows(j, &t, places);
     for (i = 0; i < p->n; i++) {
         p->gain[i] = 1;

@@ -1027,10 +1027,12 @@ static char *find_data(const char *header_name, uint64_t bytes) {
     char *stem = copy_text(header_name, name_extension(header_name)), *best = NULL, *name;
     int i, fit = -1; /* of the best: 2 = this size, 1 = larger, 0 = smaller */
     uint64_t size;
+    const char *rival = NULL; /* the extension of another file of this size */
     for (i = 0; i < COUNT; i++) {
         int its = -1;
         name = joined(stem, extensions[i]);
         if (is_regular(name, &size)) its = (size >= bytes) + (size == bytes);
+        if (its == 2 && fit == 2 && !rival && !has_extension(best, extensions[i])) rival = extensions[i];
         if (its <= fit) {
             free(name);
             continue;
@@ -1050,6 +1052,8 @@ static char *find_data(const char *header_name, uint64_t bytes) {
              "%s: its data file is missing: neither %s nor %s.img, .dat, .bin, .raw, .cub, .lan ..., nor another of "
              "%" PRIu64 " bytes; --data FILE names it",
              header_name, stem, stem, bytes);
+    if (rival)
+        warn("%s: %s is read, but %s%s has the same size: --data FILE says which one it describes", header_name, best, stem, rival);
     free(stem);
     return best;
 }
@@ -1066,11 +1070,14 @@ static int is_foreign(const char *name) {
 
 /* The header that is named, or that goes with the data file that is named: x.img.hdr or x.hdr; the caller frees the name. */
 static char *find_header(const char *name, const char **data_name) {
-    char *first, *second;
+    char *first, *second, *capital;
     uint64_t size;
     if (has_extension(name, ".hdr")) return joined(name, "");
     first = joined(name, ".hdr");
     second = derived_name(name, "", ".hdr");
+    capital = derived_name(name, "", ".HDR");
+    if (!is_regular(second, &size) && is_regular(capital, &size)) strcpy(second, capital);
+    free(capital);
     if (!is_regular(first, &size) && !is_regular(second, &size)) {
         if (is_foreign(name))
             fail(EXIT_ERROR, "%s: not in ENVI's format: GDAL converts it: gdal_translate -of ENVI %s cube.img", name, name);

@@ -206,8 +206,8 @@ static const char notes_magic[] = "\nhypercube's notes\n";
 static void write_notes(FILE *file, const job *j) {
     const cube_file *in = &j->in;
     double factor = stated_factor(&in->text), *list;
-    int i, plain = 1;
-    if (has_wavelengths(in)) {
+    int i, plain = j->cube.band_count == in->bands;
+    if (plain && has_wavelengths(in)) {
         list = bands_in_nanometres(in, j->bands, j->cube.band_count);
         plain = is_monotone(list, j->cube.band_count) && unit_of(in) == &wave_units[UNIT_NM];
         free(list);
@@ -500,6 +500,7 @@ static void run_inverse(const settings *s, char **names) {
     check_components(&j->in);
     output_start(j, view.bands, "Pixels from the components of ");
     if (notes.values == VALUES_STORED && !s->output.rescale) j->out.scale.factor = notes.factor;
+    if (notes.values == VALUES_REFLECTANCE && !s->output.rescale) j->out.scale.factor = 1;
     if (m.wavelengths) {
         const wave_unit *unit = unit_named(notes.units);
         if (!unit) unit = &wave_units[UNIT_NM];
@@ -511,7 +512,7 @@ static void run_inverse(const settings *s, char **names) {
     if (m.kind == SHS_MODEL_ICA) check_job(j, run_cube(j, call_on(make_ica_inverse, &j->cube, &j->sink, &m.ica, NULL)));
     else check_job(j, run_cube(j, call_on(make_pca_inverse, &j->cube, &j->sink, &m.pca, NULL)));
     progress_clear();
-    output_show(j, "Band", NULL);
+    output_show(j, "Band", notes.list);
     write_html(j, "Band", NULL);
     print_end(j, count, (shs_wide)j->in.samples * (shs_wide)j->in.lines);
     shs_model_free(NULL, &m);

@@ -4,10 +4,29 @@
 
 #include "select.h"
 
+/* ---- another cube ------------------------------------------------------------------------------------------------- */
+
+/* Warns where the headers of the cube and of another one state different wavelengths or scale factors of reflectance. list: the
+   bands of the other one that stand beside the bands in use. */
+static void warn_of_differences(const job *j, const cube_file *other, const int *list) {
+    const double first = stated_factor(&j->in.text), second = stated_factor(&other->text);
+    int i, n = j->cube.band_count, both = has_wavelengths(&j->in) && has_wavelengths(other);
+    if (!j->s->pixels.reflectance && first > 0 && second > 0 && fabs(first - second) > 1e-9 * first)
+        warn("%s: reflectance scale factor: %.6g, but %.6g in %s: --reflectance brings both to one unit", other->header_name,
+             second, first, j->in.header_name);
+    for (i = 0; i < n && both; i++) {
+        double here = band_nanometres(&j->in, j->bands[i]), there = band_nanometres(other, list[i]);
+        if (fabs(here - there) <= 0.5 + 1e-3 * here) continue;
+        warn("%s: wavelength: band %d is at %.6g nm, but that of %s at %.6g nm", other->header_name, list[i] + 1, there,
+             j->in.header_name, here);
+        return;
+    }
+}
+
 /* ---- the covariance of a dark cube -------------------------------------------------------------------------------- */
 
 /* Measures the noise as the covariance of a dark cube with the same bands and any size. The dark cube is read in blocks. Its
-   values are in the unit of the pixels: --nodata and --gains hold for it, too. */
+   values are in the unit of the pixels: --nodata, --gains and --reflectance hold for it, too. */
 static void noise_of_dark(job *j, const char *name) {
     cube_file dark = cube_open_with(name, NULL, or_empty(j->s->pixels.nodata));
     shs_cube cube = SHS_ZERO;
@@ -20,8 +39,10 @@ static void noise_of_dark(job *j, const char *name) {
     fold_line(&dark);
     if (dark.bands != j->in.bands)
         fail(EXIT_ERROR, "%s: bands: %d, but %s has %d", name, dark.bands, j->in.header_name, j->in.bands);
+    warn_of_differences(j, &dark, j->bands);
     select_nodata(&dark, j->s->pixels.nodata);
     if (j->s->pixels.gains) must_scale_by_gains(&dark);
+    if (j->s->pixels.reflectance && (is_integer(dark.type) || stated_factor(&dark.text) > 0)) scale_to_reflectance(&dark);
     cube.type = dark.type;
     cube.interleave = dark.interleave;
     cube.swap_bytes = dark.swap;

@@ -211,8 +211,8 @@ static const mode_text modes[] = {
      "export scene.model scene_model.h"},
     {"convert", CONVERT, 2, "convert IN.hdr OUT.hdr [options]",
      "The same values in another type or interleave. With --range they are stretched: LOW becomes 0 and HIGH the\n"
-     "largest value of an integer type (1 of f32 and f64), linearly, rounded to nearest, what is beyond clamped; where\n"
-     "pixels may be missing, integers begin at 1 and 0 is a missing one. The header says the gains that lead back.",
+     "largest value of an integer type (1 of f32 and f64), linearly; integers are rounded and clamped, and where\n"
+     "pixels may be missing they begin at 1, and 0 is a missing one. The header says the gains that lead back.",
      "convert scene.hdr bytes.hdr --type u8 --range auto"},
     {"info", INFO, 1, "info IN.hdr [options]", "What a cube holds, band by band.",
      "info scene.hdr --bands 1-10"},
@@ -309,7 +309,8 @@ static const struct {
      {"--background", "B", OPTION_TEXT, &given.detect.background, 0, "of the image, or of each column (image)"}},
     {RX,
      {"--local", "INNER,OUTER", OPTION_TEXT, &given.detect.local, 0, "odd widths of windows: the background lies between"}},
-    {RX | DETECT, {"--ridge", "R", OPTION_NUMBER, &given.fit.ridge, 0, "of the mean variance, added to every band's (0)"}},
+    {RX, {"--ridge", "R", OPTION_NUMBER, &given.fit.ridge, 0, "--local: a share of the mean variance, added (0)"}},
+    {DETECT, {"--ridge", "R", OPTION_NUMBER, &given.fit.ridge, 0, "of the mean variance, added to every band's (0)"}},
     {DETECT, {"--roc", "SVG", OPTION_TEXT, &given.detect.roc, 0, "a picture of the ROC curves; needs --truth"}},
     {FITS | DENOISE | RX | DETECT | COUNT,
      {"--fit-step", "K", OPTION_COUNT, &given.pixels.fit_step, 1, "fit to every K-th sample of every K-th line (1)"}},
@@ -329,7 +330,7 @@ static const struct {
      {"--data", "FILE", OPTION_TEXT, &given.pixels.data, 0, "IN's data file (default: NAME.img and the like)"}},
     {READS | OF_PIXELS, {"--bands", "LIST", OPTION_TEXT, &given.pixels.bands, 0, "these only, from 1: 1-50,60,70-80"}},
     {READS | OF_PIXELS, {"--bbl", NULL, OPTION_SWITCH, &given.pixels.bbl, 0, "without the bands that the header calls bad"}},
-    {READS | OF_PIXELS, {"--wavelengths", "LIST", OPTION_TEXT, &given.pixels.wavelengths, 0, "these only: 400:900,1500:1750"}},
+    {READS | OF_PIXELS, {"--wavelengths", "LIST", OPTION_TEXT, &given.pixels.wavelengths, 0, "these only: 400:900,1500:1750, in the unit of the header"}},
     {READS | OF_PIXELS,
      {"--window", "X,Y,W,H", OPTION_TEXT, &given.pixels.window, 0, "these samples and lines only, X and Y from 0"}},
     {READS | OF_PIXELS, {"--reflectance", NULL, OPTION_SWITCH, &given.pixels.reflectance, 0, "values scaled as the header says"}},

@@ -155,15 +155,19 @@ static double each_pixel(job *j, int outputs, int room_values, pixel_fn fn, cons
     return count;
 }
 
-/* The mean of each band in use over the pixels that count and lie in the window (NULL: all); returns how many there are. With
-   logarithms: the mean of the logarithm, over pixels that are positive in all bands. */
-static double mean_pixel(job *j, const int *window, int logarithms, double *mean) {
+/* What is told of a band over pixels; logarithms are those of pixels that are positive in all bands. */
+enum band_figure { MEAN, MEAN_OF_LOGARITHMS, LEAST };
+
+/* The figure of each band in use, over the pixels that have all bands and lie in the window (NULL: all). Returns how many there
+   are. */
+static double figure_of_pixels(job *j, const int *window, enum band_figure which, double *figure) {
     const cube_file *in = &j->in;
+    const int logarithms = which == MEAN_OF_LOGARITHMS;
     int n = j->cube.band_count, x, y, i;
     char *line = room_for_lines(in, 1);
     unsigned char *room = ALLOCATE(unsigned char, in->samples);
     double *pixel = ALLOCATE(double, n), count = 0;
-    for (i = 0; i < n; i++) mean[i] = 0;
+    for (i = 0; i < n; i++) figure[i] = 0;
     for (y = 0; y < in->lines; y++) {
         const unsigned char *marks = marks_of(j, y, 1, room);
         if (window && (y < window[1] || y >= window[1] + window[3])) continue;
@@ -175,11 +179,14 @@ static double mean_pixel(job *j, const int *window, int logarithms, double *mean
                 valid = !is_missing(in, pixel[i]) && (!logarithms || pixel[i] > 0);
                 if (logarithms && valid) pixel[i] = log(pixel[i]);
             }
-            for (i = 0; i < n && valid; i++) mean[i] += pixel[i];
+            for (i = 0; i < n && valid; i++) {
+                if (which != LEAST) figure[i] += pixel[i];
+                else if (!(count > 0) || pixel[i] < figure[i]) figure[i] = pixel[i];
+            }
             count += valid;
         }
     }
-    for (i = 0; i < n && count > 0; i++) mean[i] /= count;
+    for (i = 0; i < n && count > 0 && which != LEAST; i++) figure[i] /= count;
     free(line);
     free(room);
     free(pixel);

@@ -29,7 +29,7 @@ static char *spectrum_of_place(job *j, const char *place, shs_wide *values) {
     region = joined(place, size);
     name = joined(kind, place);
     region_of(j, "--at", region, window);
-    if (!(mean_pixel(j, window, 0, mean) > 0)) fail(EXIT_ERROR, "%s: --at %s: %s", j->in.header_name, place, lack);
+    if (!(figure_of_pixels(j, window, MEAN, mean) > 0)) fail(EXIT_ERROR, "%s: --at %s: %s", j->in.header_name, place, lack);
     for (b = 0; b < n; b++) values[b] = (shs_wide)mean[b];
     for (b = 0; name[b]; b++)
         if (name[b] == ',') name[b] = ' ';

@@ -220,7 +220,7 @@ static double width_in_nanometres(const wave_unit *unit, double width, double ce
 }
 
 static sensor sensor_of_table(const char *name) {
-    table t = table_read(name);
+    table t = table_read_with(name, 1);
     const wave_unit *unit = NULL;
     const wave_unit *of_width = NULL;
     int at, wide = 0, i;
@@ -305,13 +305,18 @@ static void take_sensor(spectral_steps *s, int count, const double *centre, cons
 static void resample_to(spectral_steps *s, const char *name, const char *of) {
     sensor to = sensor_read(name);
     int *place = ALLOCATE(int, to.count);
+    const double first = s->wavelength[0], last = s->wavelength[s->n - 1];
     take_sensor(s, to.count, to.centre, to.width, place);
+    if (!s->outputs && to.width[0] > fabs(last - first))
+        fail(EXIT_ERROR, "%s: fwhm: its first band is %.6g nm wide, but %s reaches from %.6g to %.6g nm: is the fwhm in another unit?",
+             name, to.width[0], of, first, last);
     if (!s->outputs)
-        fail(EXIT_ERROR, "%s: --resample: none of its %d bands (%.6g to %.6g nm) lies within %.6g to %.6g nm of %s, near a band of it", name, to.count,
-             to.centre[0], to.centre[to.count - 1], s->wavelength[0], s->wavelength[s->n - 1], of);
+        fail(EXIT_ERROR,
+             "%s: --resample: none of its %d bands (%.6g to %.6g nm) lies within %.6g to %.6g nm of %s, near a band of it", name,
+             to.count, to.centre[0], to.centre[to.count - 1], first, last, of);
     if (s->outputs < to.count)
-        printf("%s: %d of %d bands: the others lie beyond %.6g to %.6g nm, or far from its bands\n", name, s->outputs, to.count, s->wavelength[0],
-               s->wavelength[s->n - 1]);
+        printf("%s: %d of %d bands: the others lie beyond %.6g to %.6g nm, or far from its bands\n", name, s->outputs, to.count, first,
+               last);
     free(to.centre);
     free(to.width);
     free(place);
@@ -495,8 +500,21 @@ static void write_results(const spectral_steps *p, const table *t, const double 
     close_written(file, name);
 }
 
+/* Whether a name is that of a spectral library of ENVI, or of its header. */
+static int names_library(const char *name) {
+    uint64_t size;
+    header h;
+    int library;
+    if (has_extension(name, ".sli")) return 1;
+    if (!has_extension(name, ".hdr") || !is_regular(name, &size)) return 0;
+    h = header_read(name);
+    library = is_library(&h);
+    header_free(&h);
+    return library;
+}
+
 static void spectra_of_table(const settings *s, char **names) {
-    int library = has_extension(names[0], ".sli"), count = 0, c, r;
+    int library = names_library(names[0]), count = 0, c, r;
     table t = library ? library_read(names[0]) : table_read(names[0]);
     spectral_steps p;
     double *list, *results;
@@ -525,10 +543,10 @@ static void spectra_of_table(const settings *s, char **names) {
 }
 
 static void run_spectra(const settings *s, char **names) {
-    static const char *const tables[] = {".csv", ".txt", ".tsv", ".sli"};
+    static const char *const tables[] = {".csv", ".txt", ".tsv"};
     char *why;
-    int from_table = 0, i;
-    for (i = 0; i < 4; i++) from_table |= has_extension(names[0], tables[i]);
+    int from_table = names_library(names[0]), i;
+    for (i = 0; i < 3; i++) from_table |= has_extension(names[0], tables[i]);
     if (s->spectra.at && from_table) fail(EXIT_USAGE, "--at: %s is a table, and only a cube has places", names[0]);
     if (s->spectra.svg && !s->spectra.at) fail(EXIT_USAGE, "--svg: needs --at");
     if (s->spectra.resample) will_read_spectra(s->spectra.resample);

@@ -127,6 +127,15 @@ static int is_thousands(const char *cell) {
     return behind == 3 && !cell[before + 1 + behind];
 }
 
+static int is_one_of(const char *text, const char *const *words, size_t count) {
+    size_t i;
+    for (i = 0; i < count; i++)
+        if (!strcmp(text, words[i])) return 1;
+    return 0;
+}
+
+#define WITH_COUNT(words) words, sizeof words / sizeof *words
+
 /* ---- reading ------------------------------------------------------------------------------------------------------ */
 
 /* Comments begin with #; one of as many cells as there are columns may be the heading, as numpy.savetxt writes it. */
@@ -174,23 +183,38 @@ static void table_heading(table *t, char **cells, int count, int numbers) {
     free(cells);
 }
 
-static const char *heading_of(const table *t, int column) { return t->names[column] ? t->names[column] : ""; }
+/* Empty, too, while the rows of a table without a heading are read. */
+static const char *heading_of(const table *t, int column) {
+    if (!t->names || !t->names[column]) return "";
+    return t->names[column];
+}
 
 /* How a message calls a column. */
 static const char *column_name(const table *t, int column) {
     static char text[80];
     if (*heading_of(t, column)) sprintf(text, "column %d '%.50s'", column + 1, t->names[column]);
-    else sprintf(text, "column %d, without a heading,", column + 1);
+    else sprintf(text, "column %d without a heading", column + 1);
     return text;
 }
 
-static void table_row(table *t, int line, char **cells, int count, char separator) {
+/* Whether a heading names the bands, or the rows: there words may stand. */
+static int names_names(const char *heading) {
+    static const char *const words[] = {"name", "names", "band name", "band_name", "band", "bands", "channel", "channels", "id"};
+    char *plain = plain_letters(heading);
+    int found = is_one_of(plain, WITH_COUNT(words));
+    free(plain);
+    return found;
+}
+
+static void table_row(table *t, int line, char **cells, int count, char separator, int with_names) {
     double *to = t->values + (size_t)t->rows++ * (size_t)t->columns;
     int c;
     if (count != t->columns)
         fail(EXIT_ERROR, "%s: line %d: %d columns, but the first line has %d", t->name, line, count, t->columns);
     for (c = 0; c < count; c++) {
-        if (!cell_number(cells[c], separator, to + c))
+        const int number = cell_number(cells[c], separator, to + c);
+        if (!number && with_names && names_names(heading_of(t, c))) to[c] = NO_NUMBER;
+        else if (!number)
             fail(EXIT_ERROR,
                  "%s: line %d: '%.50s' is no number (%s): a table has a row for each band and a column for each spectrum", t->name,
                  line, cells[c], column_name(t, c));
@@ -207,6 +231,30 @@ static void warn_of_thousands(const table *t) {
     warn("%s: numbers with a comma: %d, all with three digits behind the comma, which is read as a decimal point: 1,040 is 1.04. "
          "If it divides thousands, write 1040",
          t->name, t->thousands);
+}
+
+static int is_whole(double value) { return value >= 0 && !(value > floor(value)); }
+
+/* Whether a column holds nothing but 0 and 1. */
+static int is_zeros_and_ones(const table *t, int column) {
+    int r;
+    for (r = 0; r < t->rows; r++) {
+        const double value = t->values[(size_t)r * (size_t)t->columns + (size_t)column];
+        if (!is_whole(value) || value > 1) return 0;
+    }
+    return t->rows > 2;
+}
+
+/* A line like 0,1023 without a heading is one number, or two. */
+static void refuse_split_numbers(const table *t, const char *text) {
+    int c;
+    if (t->headed || strchr(text, '.')) return;
+    for (c = 0; c + 1 < t->columns; c++)
+        if (is_zeros_and_ones(t, c))
+            fail(EXIT_ERROR,
+                 "%s: column %d holds nothing but 0 and 1: are its commas decimal points? Write 0.5 for 0,5, divide cells by semicolons, "
+                 "or begin with a line of headings",
+                 t->name, c + 1);
 }
 
 /* The number of the line at `at`, from 1. */
@@ -266,7 +314,8 @@ static void heading_in_comment(table *t, const char *comment, char separator, in
     else free_cells(words, count);
 }
 
-static table table_read(const char *name) {
+/* with_names: a column `name` or `band` may hold words. */
+static table table_read_with(const char *name, int with_names) {
     table t = SHS_ZERO;
     char *text = table_text(name), separator;
     const char *start = after_byte_order_mark(text), *at, *first, *second, *last, *comment = NULL;
@@ -292,14 +341,17 @@ static table table_read(const char *name) {
         if (comment && !t.names && !t.rows) heading_in_comment(&t, comment, separator, line);
         cells = table_cells(&at, separator, &count);
         if (!t.names && !t.rows && is_heading(cells, count, separator)) table_heading(&t, cells, count, line_number(text, second));
-        else table_row(&t, line, cells, count, separator);
+        else table_row(&t, line, cells, count, separator, with_names);
     }
     warn_of_thousands(&t);
+    if (separator == ',') refuse_split_numbers(&t, start);
     if (!t.names) t.names = ALLOCATE(char *, t.columns);
     t.left_out = ALLOCATE(unsigned char, t.columns);
     free(text);
     return t;
 }
+
+static table table_read(const char *name) { return table_read_with(name, 0); }
 
 /* The names of a library's spectra. A list of another number of names would name the wrong ones: a name may hold a comma. */
 static void name_columns(table *t, const cube_file *f) {
@@ -380,24 +432,15 @@ static int begins_with_any(const char *text, const char *const *words, size_t co
     return 0;
 }
 
-static int is_one_of(const char *text, const char *const *words, size_t count) {
-    size_t i;
-    for (i = 0; i < count; i++)
-        if (!strcmp(text, words[i])) return 1;
-    return 0;
-}
-
-#define WITH_COUNT(words) words, sizeof words / sizeof *words
-
 /* The unit among the words of a heading in plain letters after `at`. *foreign: whether there are other words. */
 static const wave_unit *unit_in_heading(const char *at, int *foreign) {
-    static const char *const fill[] = {"/", "in", "unit", "units", "values"};
+    static const char *const fill[] = {"in", "unit", "units", "values", "x"};
     const wave_unit *unit = NULL, *here;
     *foreign = 0;
     while (*at) {
         char word[24];
         size_t length;
-        at += strspn(at, " _()[]{}.,:-");
+        at += strspn(at, "/ _()[]{}.,:-");
         length = strcspn(at, " _()[]{}.,:");
         if (!length) break;
         sprintf(word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), at);
@@ -418,7 +461,7 @@ static int may_name_wavelengths(const char *plain, const wave_unit **unit) {
                                         "waves",      "wave",        "wav",         "lambda",      "frequency",
                                         "freq",       "band center", "band centre", "band_center", "band_centre",
                                         "bandcenter", "bandcentre",  "center",      "centre",      "energy",
-                                        "photon energy", "nu"};
+                                        "photon energy", "nu",       "cwl"};
     static const char *const alone[] = {"m", "a", "u", "mu", "mm", "cm"}; /* names of spectra, too */
     const char *at;
     int foreign, found = 0;
@@ -471,6 +514,12 @@ static int names_index(const char *heading) {
     int found = is_one_of(plain, WITH_COUNT(words)) || begins_with(plain, "unnamed");
     free(plain);
     return found;
+}
+
+/* Of these the names that a spectrum may have, too. */
+static int may_name_spectrum(const char *heading) {
+    static const char *const words[] = {"x", "b", "i", "n"};
+    return is_one_of(heading, WITH_COUNT(words));
 }
 
 /* Of these the names that say which bands the rows are. */
@@ -544,24 +593,48 @@ static int is_gap_column(const table *t, int column) {
     return t->rows > 0;
 }
 
-/* Whole numbers from 0 on, in any order. */
-static int is_counting(const table *t, int column) {
-    int r;
-    for (r = 0; r < t->rows; r++) {
-        const double value = table_value(t, r, column);
-        if (!(value >= 0) || value > floor(value)) return 0;
-    }
-    return 1;
+static int by_size(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
 }
 
-/* Ascending whole numbers; from_start: 0 or 1 and each one more. */
-static int is_numbering(const table *t, int column, int from_start) {
-    int r;
-    for (r = 0; r < t->rows; r++) {
-        double value = table_value(t, r, column), before = r ? table_value(t, r - 1, column) : 0;
-        if (!(value >= 0) || value > floor(value) || (r && !(value > before))) return 0;
-        if (from_start && ((r == 0 && value > 1) || (r && value > before + 1))) return 0;
+static void reverse(double *list, int count) {
+    int i;
+    for (i = 0; i < count / 2; i++) {
+        const double kept = list[i];
+        list[i] = list[count - 1 - i];
+        list[count - 1 - i] = kept;
     }
+}
+
+/* Different whole numbers from 0 on, in any order. */
+static int is_counting(const table *t, int column) {
+    double *list = table_column(t, column);
+    int counting = 1, r;
+    for (r = 0; r < t->rows && counting; r++) counting = is_whole(list[r]);
+    if (counting) qsort(list, (size_t)t->rows, sizeof *list, by_size);
+    for (r = 1; r < t->rows && counting; r++) counting = list[r] > list[r - 1];
+    free(list);
+    return counting;
+}
+
+/* The same without gaps: rows that were numbered, and then perhaps sorted by another column. */
+static int is_consecutive(const table *t, int column) {
+    double least, most;
+    int r;
+    if (!t->rows || !is_counting(t, column)) return 0;
+    least = most = table_value(t, 0, column);
+    for (r = 1; r < t->rows; r++) {
+        least = fmin(least, table_value(t, r, column));
+        most = fmax(most, table_value(t, r, column));
+    }
+    return most - least < t->rows && (least <= 1 || t->rows > 3);
+}
+
+static int is_ascending(const table *t, int column) {
+    int r;
+    for (r = 1; r < t->rows; r++)
+        if (!(table_value(t, r, column) > table_value(t, r - 1, column))) return 0;
     return 1;
 }
 
@@ -616,7 +689,7 @@ static int looks_like_wavelengths(const job *j, const table *t, int column, cons
     if (!has_wavelengths(&j->in) || t->rows < 2) return 0;
     list = table_column(t, column);
     *exactly = is_cubes_list(j, list, t->rows);
-    found = *exactly || (is_monotone(list, t->rows) && unit_that_reaches(j, stated, list, t->rows));
+    found = *exactly || (t->rows > 2 && is_monotone(list, t->rows) && unit_that_reaches(j, stated, list, t->rows));
     free(list);
     return found;
 }
@@ -632,6 +705,23 @@ static double most_of_column(const table *t, int column) {
 static void leave_out(table *t, int column, const char *why) {
     t->left_out[column] = 1;
     if (why) printf("%s: %s %s: it is no spectrum\n", t->name, column_name(t, column), why);
+}
+
+/* Whether a column numbers the rows, by its heading and its numbers. */
+static int numbers_rows(const table *t, int column) {
+    const char *heading = heading_of(t, column);
+    if (!names_index(heading)) return 0;
+    if (!*heading) return is_consecutive(t, column);
+    if (!is_counting(t, column)) return 0;
+    return !may_name_spectrum(heading) || is_ascending(t, column);
+}
+
+/* The same of any column, of which headings that a spectrum may have say too little. */
+static int surely_numbers_rows(const job *j, const table *t, int column) {
+    const char *heading = heading_of(t, column);
+    int exactly;
+    if (!*heading || may_name_spectrum(heading) || !numbers_rows(t, column)) return 0;
+    return t->wavelengths >= 0 || !j || !looks_like_wavelengths(j, t, column, NULL, &exactly);
 }
 
 static void leave_out_numbering(table *t, int column) {
@@ -711,11 +801,13 @@ static int classify_first(const job *j, table *t, int first, int named) {
         if (!exactly) t->unit = stated;
         return 0;
     }
-    if ((index || !named) && is_numbering(t, first, !index || !*heading)) {
+    if (numbers_rows(t, first) && (named || (is_ascending(t, first) && table_value(t, 0, first) <= 1))) {
         leave_out_numbering(t, first);
         return 1;
     }
-    if (index && strcmp(heading, "x") && strcmp(heading, "b") && strcmp(heading, "i") && strcmp(heading, "n"))
+    if (index && !*heading)
+        fail(EXIT_ERROR, "%s: column %d has no heading: give it a name, call it wavelength, or delete it", t->name, first + 1);
+    if (index && !may_name_spectrum(heading))
         fail(EXIT_ERROR, "%s: %s is no spectrum by its heading: give it a name, call it wavelength, or delete it", t->name,
              column_name(t, first));
     if (named && !index) return 0;
@@ -747,22 +839,42 @@ static void classify_headings(const job *j, table *t) {
         else if (names_wavelengths(heading, &unit) == NAMES_SURELY) leave_out(t, c, "holds wavelengths, too");
         else if (names_property(heading)) leave_out(t, c, "says something of the bands");
         else if (is_deviation(t, c)) leave_out(t, c, "holds deviations");
-        else if (t->wavelengths >= 0 && names_bands(heading) && is_numbering(t, c, 0) && spectra_left(t) > 1)
-            leave_out_numbering(t, c);
+        else if (surely_numbers_rows(j, t, c) && spectra_left(t) > 1) leave_out_numbering(t, c);
         else if (names_deviation(heading))
             fail(EXIT_ERROR, "%s: %s is no spectrum by its heading: delete it", t->name, column_name(t, c));
     }
-    if (t->wavelengths > 0 && spectra_left(t) > 1 && !t->left_out[0] && t->headed && names_index(heading_of(t, 0)) &&
-        is_numbering(t, 0, !*heading_of(t, 0)))
+    if (t->wavelengths > 0 && spectra_left(t) > 1 && !t->left_out[0] && t->headed && numbers_rows(t, 0))
         leave_out_numbering(t, 0);
 }
 
-/* The same, and by the numbers of the first columns where no heading names wavelengths. */
+/* A column of the cube's own wavelengths, from either end. */
+static void find_own_wavelengths(const job *j, table *t) {
+    int c, found;
+    if (!has_wavelengths(&j->in) || t->rows < 3) return;
+    for (c = 0; c < t->columns && t->wavelengths < 0; c++) {
+        double *list;
+        if (t->left_out[c]) continue;
+        list = table_column(t, c);
+        found = is_cubes_list(j, list, t->rows);
+        reverse(list, t->rows);
+        found = found || is_cubes_list(j, list, t->rows);
+        free(list);
+        if (!found) continue;
+        printf("%s: %s holds wavelengths\n", t->name, column_name(t, c));
+        t->wavelengths = c;
+        t->unit = unit_of(&j->in);
+    }
+}
+
+/* The same, and by the numbers of columns where no heading names wavelengths: the first columns, or those of the cube. */
 static void classify_columns(const job *j, table *t) {
     int c;
     classify_headings(j, t);
-    if (t->wavelengths < 0)
-        for (c = 0; !t->left_out[c] && spectra_left(t) > 1 && classify_first(j, t, c, t->headed); c++) {}
+    for (c = 0; c < t->columns && t->wavelengths < 0 && spectra_left(t) > 1; c++) {
+        if (t->left_out[c]) continue;
+        if (!classify_first(j, t, c, t->headed)) break;
+    }
+    if (spectra_left(t) > 1) find_own_wavelengths(j, t);
     if (!t->rows || !spectra_left(t)) fail(EXIT_ERROR, "%s: it holds no spectrum", t->name);
 }
 
@@ -964,8 +1076,9 @@ static void place_by_wavelength(const job *j, table *t, row_place *places) {
 }
 
 static void fail_for_rows(const job *j, const table *t) {
-    fail(EXIT_ERROR, "%s: rows: %d, but %s has %d bands, of which %d are in use", t->name, t->rows, j->in.header_name, j->in.bands,
-         j->cube.band_count);
+    const int bands = j->in.bands, turned = t->columns >= bands && t->columns <= bands + 1;
+    fail(EXIT_ERROR, "%s: rows: %d, but %s has %d bands, of which %d are in use%s", t->name, t->rows, j->in.header_name, bands,
+         j->cube.band_count, turned ? ". Has it a spectrum in each row? A table has a row for each band" : "");
 }
 
 /* Assigns row i to band i: of all bands, or of the bands in use. */

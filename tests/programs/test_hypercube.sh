@@ -1713,7 +1713,7 @@ check "names with commas and braces: in the header" says same.hdr '  soil; dry,'
 sed 's/a,b/a,Std/' mix.csv >t.csv; fails "deviations" 1 "t.csv: column 3 'Std' is no spectrum" unmix mix.hdr bad.hdr --endmembers t.csv
 sed '1s/wavelength/spectral/; 2s/400/390/' mix.csv >t.csv; fails "a heading that does not tell" 1 "t.csv: column 1 'spectral' looks like wavelengths" unmix mix.hdr bad.hdr --endmembers t.csv
 sed '1s/wavelength/id/' mix.csv | awk -F, -v OFS=, 'NR > 1 { $1 = 7.5 - NR } 1' >t.csv; fails "an index that does not count" 1 "t.csv: column 1 'id' is no spectrum" unmix mix.hdr bad.hdr --endmembers t.csv
-awk -F, -v OFS=, 'NR > 1 { print $1 * 30, $2, $3 }' mix.csv >t.csv; fails "no heading, and the cube states none" 1 "t.csv: column 1, without a heading, looks like wavelengths" unmix bare.hdr bad.hdr --endmembers t.csv
+awk -F, -v OFS=, 'NR > 1 { print $1 * 30, $2, $3 }' mix.csv >t.csv; fails "no heading, and the cube states none" 1 "t.csv: column 1 without a heading looks like wavelengths" unmix bare.hdr bad.hdr --endmembers t.csv
 awk -F, -v OFS=, 'NR > 1 { print 1e7 / $1, $2 / 1000, $3 / 1000; next } { print "x", $2, $3 }' mix.csv >t.csv; fails "an x that does not reach" 1 "t.csv: column 1 'x' looks like wavelengths, and does not reach" unmix mix.hdr bad.hdr --endmembers t.csv
 awk -F, -v OFS=, '{ $1 = (NR == 1 ? "band" : "B" NR) } 1' mix.csv >t.csv; fails "names of bands" 1 "t.csv: line 2: 'B2' is no number (column 1 'band')" unmix mix.hdr bad.hdr --endmembers t.csv
 printf 'name,400,500\nsoil,1,2\nveg,3,4\n' >t.csv; fails "spectra in rows" 1 "t.csv: line 2: 'soil' is no number (column 1 'name'): a table has a row for each band" unmix mix.hdr bad.hdr --endmembers t.csv
@@ -1793,6 +1793,80 @@ for o in "--html bad.html" "--quicklook bad.png" "--type u8"; do
     fails "spectra --at, $o" 2 "${o%% *}: --at writes a table, and this option is for cubes" spectra mix.hdr bad.csv --at 1,0 $o
 done
 echo 'wavelength (nm),fwhm' >t.csv; fails "--resample: a heading alone" 1 "t.csv: --resample: it has no rows" spectra mix.csv bad.csv --resample t.csv
+
+echo "== numbers of rows and bands, in any order and place"
+shuffled() { head -1 "$1"; sed 1d "$1" | sort -t, -k2r; }
+awk -F, -v OFS=, '{ print (NR > 1 ? 20 - NR : ""), $0 }' mix.csv >t.csv; mixes "pandas: an index that descends" mix.hdr t.csv
+for h in index band channel row id; do
+    awk -F, -v OFS=, -v h=$h '{ print (NR > 1 ? 20 - NR : h), $0 }' mix.csv >t.csv; mixes "$h, descending, before wavelengths" mix.hdr t.csv
+    awk -F, -v OFS=, -v h=$h '{ print $1, (NR > 1 ? NR * 7 % 11 : h), $2, $3 }' mix.csv >t.csv; mixes "$h behind wavelengths" mix.hdr t.csv
+done
+shuffled bands.csv >t.csv; mixes "a column band in any order" bare.hdr t.csv
+awk -F, -v OFS=, '{ print $2, $1, $3 }' t.csv >u.csv; mixes "a column band between spectra, in any order" bare.hdr u.csv
+awk -F, -v OFS=, '{ print $2, $3, $1 }' t.csv >u.csv; mixes "a column band at the end, in any order" bare.hdr u.csv
+awk -F, -v OFS=, 'NR > 1 { $1 = 5 } 1' bands.csv >u.csv; fails "a column band that does not count" 1 "u.csv: column 1 'band' is no spectrum" unmix bare.hdr bad.hdr --endmembers u.csv
+for h in 'lambda\/nm' 'CWL' 'λ\/nm' 'X (nm)'; do
+    sed "1s/wavelength/$h/" mix.csv | awk -F, -v OFS=, '{ print $2, $3, $1 }' >u.csv; mixes "$h behind the spectra" mix.hdr u.csv
+    { head -1 u.csv; sed 1d u.csv | sort -t, -k3rn; } >t.csv; mixes "$h behind the spectra, descending" mix.hdr t.csv
+done
+awk -F, -v OFS=, '{ print $2, $3, (NR > 1 ? $1 : "what") }' mix.csv >t.csv; mixes "the cube's own list behind the spectra" mix.hdr t.csv
+{ head -1 t.csv; sed 1d t.csv | sort -t, -k3rn; } >u.csv; mixes "the cube's own list behind the spectra, descending" mix.hdr u.csv
+sed 1d mix.csv | sed '3s/160/#DIV\/0!/' >t.csv; cp t.csv t3.csv
+sed -i '3s/120/x/' t3.csv
+fails "no heading: a cell that is no number" 1 "t3.csv: line 3: 'x' is no number (column 2 without a heading)" unmix mix.hdr bad.hdr --endmembers t3.csv
+for how in "detect --method sam --target" "detect --method sam --library" "correct --method gains --table"; do
+    # shellcheck disable=SC2086 # several words
+    fails "no heading: a cell that is no number, ${how##* }" 1 "t3.csv: line 3: 'x' is no number" ${how%% *} mix.hdr bad.hdr ${how#* } t3.csv
+done
+printf '400,500,600,700,800,1000\n40,80,120,160,200,240\n' >t.csv
+fails "no heading: a spectrum in each row" 1 "t.csv: rows: 2, but mix.hdr has 6 bands.*Has it a spectrum in each row" unmix mix.hdr bad.hdr --endmembers t.csv
+printf '0,%s\n' 40 80 120 160 200 240 >t.csv
+fails "no heading: a decimal comma in one column" 1 "t.csv: column 1 holds nothing but 0 and 1: are its commas decimal points" unmix mix.hdr bad.hdr --endmembers t.csv
+sed '1s/$/,add/; 1!s/$/,9/' gain.csv >t.csv; check "correct gains: a column of another name: runs" run correct mix.hdr same.hdr --method gains --table t.csv
+check "correct gains: a column of another name: it is said" grep -q "t.csv: --table: column 3 'add' is not used" err.txt
+printf 'wavelength (um),fwhm\n0.6,150\n0.7,200\n' >t.csv
+fails "--resample: widths in another unit" 1 "t.csv: fwhm: its first band is 150000 nm wide.*another unit" spectra mix.csv bad.csv --resample t.csv
+printf 'band,wavelength (nm),fwhm (nm)\nB2,600,150\nB3,700,200\n' >t.csv
+check "--resample: bands with names: runs" good spectra mix.csv same.csv --resample t.csv
+check "--resample: bands with names: the same" cmp same.csv resampled.csv
+if [ -f library.sli ]; then
+    check "spectra of a library by its data" good spectra library.sli same.csv --smooth 3
+    cp same.csv by_data.csv
+    check "spectra of a library by its header" good spectra library.hdr same.csv --smooth 3
+    check "spectra of a library by its header: the same" cmp by_data.csv same.csv
+fi
+
+echo "== names of files, dark cubes, models of some bands"
+cp mix.hdr capital.HDR; cp mix.img capital.IMG
+check "a header in capitals" good info capital.HDR
+check "its data" good info capital.IMG
+cp mix.hdr twice.hdr; cp mix.img twice.img; cp mix.img twice.dat
+check "two data files of the right size: runs" run info twice.hdr
+check "two data files of the right size: it is said" grep -q 'twice.hdr: twice.img is read, but twice.dat has the same size' err.txt
+check "two data files of the right size: --data chooses" good info twice.hdr --data twice.dat
+rm -f twice.*
+check "a dark cube of other wavelengths: one for the scene" good synthesise tiny.hdr --samples 30 --lines 30 --bands 6
+sed '/^wavelength = /d' tiny.hdr >other.hdr; echo 'wavelength = {2500,2000,1500,1000,700,400}' >>other.hdr; cp tiny.img other.img
+check "a dark cube of other wavelengths: runs" run mnf tiny.hdr same.hdr --components 2 --noise-from other.hdr
+check "a dark cube of other wavelengths: it is said" grep -q 'other.hdr: wavelength: band 1 is at 2500 nm, but that of tiny.hdr' err.txt
+awk 'BEGIN { for (i = 0; i < 6; i++) { for (k = 0; k < 6; k++) printf "%s%s", k == i ? "1e12" : "0", k < 5 ? "," : "\n" } }' >vast.csv
+check "noise in another unit: runs" run mnf tiny.hdr same.hdr --components 2 --noise-covariance vast.csv
+check "noise in another unit: it is said" grep -q 'tiny.hdr: the noise varies more than the pixels' err.txt
+check "--snr that nothing reaches: runs" run mnf scene.hdr same.hdr --bbl --snr 1e9
+check "--snr that nothing reaches: it is said" grep -q -- '--snr: no component reaches 1e+09' err.txt
+check "--threshold that nothing reaches: runs" run ica scene.hdr same.hdr --bbl --threshold 1e15
+check "--threshold that nothing reaches: it is said" grep -q -- '--threshold: no eigenvalue reaches 1e+15' err.txt
+check "inverse of some bands: a model" good pca mix.hdr some_pc.hdr --bands 2,4,6 --components 2 --save some.model
+check "inverse of some bands: runs" good inverse some.model some_pc.hdr same.hdr
+check "inverse of some bands: their numbers" says same.hdr '  Band 2,' '  Band 4,' '  Band 6}'
+# The first pixel is the darkest, and misses a band.
+header gappy 3 1 2 1 bip 0
+printf '\001\377\012\024\013\025' >gappy.img
+check "correct dark: without a pixel that misses a band" good correct gappy.hdr same.hdr --method dark --nodata 255 --type u8 --interleave bip
+check "correct dark: the values" is "$(od -An -tu1 -v same.img | xargs | cut -d' ' -f3-)" "0 0 1 1"
+check "a table that may not grow: fails" bash -c "ulimit -f 1; ! '$program' bands scene.hdr limited.csv 2>err.txt"
+check "a table that may not grow: it is said" grep -q 'limited.csv: writing it failed' err.txt
+check "a table that may not grow: leaves nothing" test -z "$(ls limited.* 2>/dev/null)"
 
 echo "== wavelengths of two lists"
 # in_unit NAME UNIT AWK-EXPRESSION OF nm
