@@ -158,11 +158,13 @@
 
 #ifdef SPARSEHS_DOUBLE
 typedef double shs_real;
+#define SHS__API_DOUBLE
 #else
 typedef float shs_real;
 #endif
 #ifdef SPARSEHS_NO_DOUBLE
 typedef float shs_wide;
+#define SHS__API_NO_DOUBLE
 #else
 typedef double shs_wide;
 #endif
@@ -342,7 +344,7 @@ typedef double shs_wide;
 #define SHS__STATIC
 #undef SHS_API
 #if defined(__GNUC__) || defined(__clang__)
-#define SHS_API __attribute__((unused)) static
+#define SHS_API __attribute__((__unused__)) static
 #else
 #define SHS_API static
 #endif
@@ -868,8 +870,9 @@ SHS_API shs_status shs_omp(const shs_context *ctx, int p, int n, const shs_real 
                            int sparsity, shs_codes *codes);
 /* The same with options, leading dimensions and a report (may be NULL); errors2 (m, may be NULL) gets ||y - Dx||^2 of each signal.
    Errors: dimensions, NULL, ldd or ldy < p, NaN or infinity in D or Y, negative limits, codes too small; the codes are then
-   untouched. SHS_CANCELLED: signals not yet coded have used = 0. Scratch: D once more (twice with weights) and n^2 values, plus
-   n (signals_per_group + 2 s) a thread; without a Gram matrix no n^2, but up to 64 p s a thread. */
+   untouched. SHS_CANCELLED: signals not yet coded have used = 0. Where an engine fails, codes and errors2 hold nothing of use.
+   Scratch: D once more (twice with weights) and n^2 values, plus n (signals_per_group + 2 s) a thread; without a Gram matrix no
+   n^2, but up to 64 p s a thread. */
 SHS_API shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m, const shs_real *Y,
                               int ldy, const shs_omp_options *options, shs_codes *codes, shs_real *errors2,
                               shs_omp_report *report);
@@ -1125,11 +1128,12 @@ typedef struct shs_ksvd_options {
     int rmse_after_rounds;          /* non-zero: and the report's round_history, at the price of one a round */
     shs_wide stop_improvement;      /* stop when the best error improved by less than this fraction ... */
     int stop_patience;              /* ... in this many iterations; 0 = run all */
-    shs_real regularisation;        /* mu */
+    shs_real regularisation;        /* mu; no engine */
     shs_real regularisation_decay;  /* mu is multiplied by this after each iteration, in (0, 1]; 0 = 1 */
     int regularised_iterations;     /* after so many mu is 0; 0 = mu stays */
     shs_real incoherence;           /* gamma; not with MOD */
-    shs_real coherence;             /* IPR: the largest |d_i'd_j| to reach, below 1; 0 = no IPR */
+    shs_real coherence;             /* IPR: the largest |d_i'd_j| to reach, below 1; 0 = no IPR. Atoms that replace others are
+                                       parted once more; rounds that are too few do not reach it */
     int coherence_rounds;           /* 0 = 5 */
     int nonnegative;                /* non-zero: atoms and codes are >= 0; of AK-SVD, SGK and K-SVD, and not with missing values,
                                        regularisation, incoherence or coherence; no engine */
@@ -1472,7 +1476,8 @@ typedef struct shs_sink {
    exact), except on a device that has no double. ALWAYS: in double, or SHS_UNSUPPORTED. NEVER: in shs_real, up to twice as fast
    for pixels other than small integers and for maps of many outputs. Covariances then err by 1e-6 of the largest element for few
    pixels, by 1e-8 for many, and for whole numbers by up to 1e-5, however many: their few different products are rounded the same
-   way each time. Outputs err by 1e-7 of the largest values. SPARSEHS_DOUBLE and SPARSEHS_NO_DOUBLE leave nothing to choose. */
+   way each time. A band whose deviation is below 6e-8 of its mean is taken for constant. Outputs err by 1e-7 of the largest values.
+   SPARSEHS_DOUBLE and SPARSEHS_NO_DOUBLE leave nothing to choose. */
 typedef enum shs_precision { SHS_PRECISION_AUTO = 0, SHS_PRECISION_ALWAYS = 1, SHS_PRECISION_NEVER = 2 } shs_precision;
 
 /* The number of bands in use; 0 for a cube that does not hold together. */
@@ -1552,10 +1557,11 @@ typedef struct shs_pca_options {
     int correlation;              /* non-zero: every band is divided by its standard deviation first; MNF does not read it */
     shs_divisor divisor;          /* of the covariance, and of the noise's that is estimated: n or n - 1 */
     shs_precision precise;
-    shs_neighbours neighbours; /* shs_mnf_fit: whose differences are noise */
+    shs_neighbours neighbours; /* shs_mnf_fit: whose differences are noise; an engine knows right neighbours alone */
     int noise_residual;        /* non-zero: the part of the differences that the neighbouring bands do not predict
                                   (shs_mnf_fit) */
-    const shs_wide *noise;     /* shs_mnf_fit: the noise covariance (bands x bands), if it is known; NULL: estimated */
+    const shs_wide *noise;     /* shs_mnf_fit: the noise covariance (bands x bands), if it is known; NULL: estimated. Its lower
+                                  triangle counts; directions without noise, or of negative variance, are left out */
     int ldn;                   /* of noise; 0 = bands */
     int skip;                  /* RX: so many of the first components, which hold the background, are left out */
     shs_wide trim;             /* RX: the share of the pixels, 0 to 0.5, that the statistics leave out; 0 = none */
@@ -1620,8 +1626,9 @@ SHS_API shs_status shs_pca_inverse(const shs_context *ctx, const shs_pca *pca, c
 
 /* Reed-Xiaoli anomaly score: the squared length of a pixel in whitened coordinates, (x - mean)' C^-1 (x - mean), in the space
    of the components above rounding (or of `components` of them, behind the first `skip`). One output. options may be NULL; rank
-   (may be NULL) gets the number of components used. SHS_RANK_TOO_LOW: fewer are above rounding than are asked for, or the rules
-   of the options leave none behind `skip`.
+   (may be NULL) gets the number of components used. Where all of them are, bands may be in different units. Always precise:
+   options->precise is not read, and a device without double is SHS_UNSUPPORTED. SHS_RANK_TOO_LOW: fewer are above rounding than are
+   asked for, or the rules of the options leave none behind `skip`.
 
    Robust statistics: anomalies widen the covariance and so lower their own scores. With trim > 0 each of trim_rounds rounds scores
    all pixels, leaves out the `trim` with the highest scores and takes mean and covariance anew from the others: the concentration
@@ -1639,7 +1646,7 @@ SHS_API shs_status shs_rx_transform(const shs_context *ctx, const shs_pca *rx, c
 /* RX by class: a pixel is scored by the mean and covariance of its own class. labels (lines x samples, in memory): 0 to classes -
    1; pixels with other labels count as missing. ranks (classes, may be NULL) gets the number of components of each class: 0 for a
    class without pixels, with equal pixels, in units out of range, or with a constant band under correlation, which is missing in
-   the output. An engine fits; the CPU scores. */
+   the output. An engine fits; the CPU scores: SHS_UNSUPPORTED on an engine without fallback. */
 SHS_API shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cube, const int *labels, int classes,
                                   const shs_pca_options *options, const shs_sink *sink, int *ranks);
 /* Local RX: a pixel is scored by the mean and covariance of its own background, the valid pixels of a window of outer x outer
@@ -2340,6 +2347,10 @@ typedef struct shs_engine {
 #if SPARSEHS_VERSION_MAJOR != 1 || SPARSEHS_VERSION_MINOR != 0 || SPARSEHS_VERSION_PATCH != 0
 #error "sparsehs: two versions of sparsehs.h meet in one file; for the one that includes itself see SPARSEHS_FILE"
 #endif
+/* Its types are those of the first #include. */
+#if defined(SPARSEHS_DOUBLE) != defined(SHS__API_DOUBLE) || defined(SPARSEHS_NO_DOUBLE) != defined(SHS__API_NO_DOUBLE)
+#error "sparsehs: define SPARSEHS_DOUBLE or SPARSEHS_NO_DOUBLE before the first #include of this file"
+#endif
 #ifdef SPARSEHS_AGAIN
 #define SHS__FOUND
 #endif
@@ -2493,9 +2504,9 @@ typedef struct shs_engine {
 #define SHS__WIDENED_REAL_MAX ((shs_wide)SHS__REAL_MAX)
 
 #if defined(__GNUC__) || defined(__clang__)
-#define SHS__PRIVATE __attribute__((unused)) static
-#define SHS__OUTLINE __attribute__((unused, noinline)) static /* keeps its locals, and its code, out of its callers */
-#define SHS__INLINE __attribute__((always_inline, unused)) static inline
+#define SHS__PRIVATE __attribute__((__unused__)) static
+#define SHS__OUTLINE __attribute__((__unused__, __noinline__)) static /* keeps its locals, and its code, out of its callers */
+#define SHS__INLINE __attribute__((__always_inline__, __unused__)) static inline
 #define SHS__RESTRICT __restrict__
 #elif defined(_MSC_VER)
 #define SHS__PRIVATE static
@@ -2810,7 +2821,7 @@ SHS__OUTLINE int shs__ctx_workers(const shs_context *ctx) {
    themselves. The C library keeps the list of functions to call at a fork, so that this library has no state. */
 SHS__PRIVATE void shs__threads_rest(void) { (void)omp_pause_resource_all(omp_pause_soft); }
 
-__attribute__((constructor)) SHS__PRIVATE void shs__threads_at_fork(void) { (void)pthread_atfork(shs__threads_rest, NULL, NULL); }
+__attribute__((__constructor__)) SHS__PRIVATE void shs__threads_at_fork(void) { (void)pthread_atfork(shs__threads_rest, NULL, NULL); }
 #endif
 
 /* The least work for which threads are woken: some 100 microseconds of one core. A parallel region ends when every thread has been
@@ -3743,11 +3754,11 @@ SHS__INLINE void shs__neon_put_u8(void *p, int32x4_t v, size_t n) {
 #if defined(SHS__SIMD) && !defined(SHS__INTRINSICS) && defined(SHS__X64) && !defined(__clang__)
 /* gcc widens vectors of bytes lane by lane, in tens of instructions: a third of the time of a whole analysis went there. By its
    own names for AVX's instructions it does so at once: to integers or to doubles; the number is the bytes of the result. */
-typedef char shs__gcc_bytes __attribute__((vector_size(16)));
-typedef int64_t shs__gcc_longs __attribute__((vector_size(16)));
-typedef int shs__gcc_ints __attribute__((vector_size(64)));
+typedef char shs__gcc_bytes __attribute__((__vector_size__(16)));
+typedef int64_t shs__gcc_longs __attribute__((__vector_size__(16)));
+typedef int shs__gcc_ints __attribute__((__vector_size__(64)));
 #ifndef SPARSEHS_NO_DOUBLE
-typedef double shs__gcc_doubles __attribute__((vector_size(64)));
+typedef double shs__gcc_doubles __attribute__((__vector_size__(64)));
 #endif
 SHS__INLINE shs__gcc_bytes shs__gcc_few(const void *p, size_t bytes) {
     shs__gcc_longs v = SHS_ZERO;
@@ -3819,7 +3830,7 @@ SHS__INLINE shs__gcc_bytes shs__gcc_few(const void *p, size_t bytes) {
 
 #ifdef SHS__AVX2
 #ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#pragma clang attribute push(__attribute__((__target__("avx2,fma"))), apply_to = function)
 #elif defined(__GNUC__)
 #pragma GCC push_options
 #pragma GCC target("avx2,fma")
@@ -3844,7 +3855,7 @@ SHS__INLINE shs__gcc_bytes shs__gcc_few(const void *p, size_t bytes) {
 
 #ifdef SHS__AVX512
 #ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl"))), apply_to = function)
+#pragma clang attribute push(__attribute__((__target__("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl"))), apply_to = function)
 #elif defined(__GNUC__)
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")
@@ -3954,7 +3965,7 @@ SHS__INLINE shs__gcc_bytes shs__gcc_few(const void *p, size_t bytes) {
 #if defined(__clang__) && defined(SHS__VECTOR_BYTES) && defined(__has_attribute)
 #if SHS__VECTOR_BYTES == 64 && __has_attribute(min_vector_width)
 #define SHS__WHOLE_VECTORS
-#pragma clang attribute push(__attribute__((min_vector_width(512))), apply_to = function)
+#pragma clang attribute push(__attribute__((__min_vector_width__(512))), apply_to = function)
 #endif
 #endif
 
@@ -4399,10 +4410,10 @@ SHS__INLINE void SHS__IN(copy_row)(shs__element *to, shs__element scale, const s
    than one value has. */
 #define shs__mask SHS__IN(mask)
 #ifdef SHS__VECTOR_BYTES
-#define SHS__ANY(type, bytes) __attribute__((vector_size(bytes), aligned(sizeof(type)), may_alias))
-typedef shs__element shs__vec __attribute__((vector_size(SHS__VECTOR_BYTES)));
-typedef shs_wide shs__wvec __attribute__((vector_size(SHS__VECTOR_BYTES)));
-typedef SHS__IN(lane) shs__mask __attribute__((vector_size(SHS__VECTOR_BYTES)));
+#define SHS__ANY(type, bytes) __attribute__((__vector_size__(bytes), __aligned__(sizeof(type)), __may_alias__))
+typedef shs__element shs__vec __attribute__((__vector_size__(SHS__VECTOR_BYTES)));
+typedef shs_wide shs__wvec __attribute__((__vector_size__(SHS__VECTOR_BYTES)));
+typedef SHS__IN(lane) shs__mask __attribute__((__vector_size__(SHS__VECTOR_BYTES)));
 #define SHS__PICK(mask, a, b) ((shs__vec)(((shs__mask)(a) & (mask)) | ((shs__mask)(b) & ~(mask))))
 #define SHS__WPICK(mask, a, b) ((shs__wvec)(((SHS__IN(wmask))(a) & (mask)) | ((SHS__IN(wmask))(b) & ~(mask))))
 #define SHS__PICK_INDEX(mask, a, b) (((a) & (mask)) | ((b) & ~(mask)))
@@ -4539,7 +4550,7 @@ SHS__ANY_TYPE(four, shs__element, 4);
 #if defined(__clang__) || __GNUC__ >= 12
 #define SHS__SHUFFLE(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
 #else
-typedef SHS__IN(lane) SHS__IN(four_index) __attribute__((vector_size(4 * sizeof(shs__element))));
+typedef SHS__IN(lane) SHS__IN(four_index) __attribute__((__vector_size__(4 * sizeof(shs__element))));
 #define SHS__SHUFFLE(a, b, i, j, k, l) __builtin_shuffle(a, b, (__extension__(SHS__IN(four_index)){i, j, k, l}))
 #endif
 SHS__PRIVATE void SHS__IN(transpose_four)(shs__element scale, const shs__element *s, size_t lds, shs__element *d, size_t ldd) {
@@ -5877,8 +5888,8 @@ typedef int32x4_t shs__words;
 #define SHS__ILEFT(v, bits) vshlq_n_s32(v, bits)
 #endif
 #else
-typedef int32_t shs__words __attribute__((vector_size(SHS__WORDS_BYTES)));
-typedef uint32_t SHS__IN(unsigned_words) __attribute__((vector_size(SHS__WORDS_BYTES)));
+typedef int32_t shs__words __attribute__((__vector_size__(SHS__WORDS_BYTES)));
+typedef uint32_t SHS__IN(unsigned_words) __attribute__((__vector_size__(SHS__WORDS_BYTES)));
 SHS__ANY_TYPE(any_words, int32_t, SHS__WL);
 SHS__ANY_TYPE(any_words_u8, uint8_t, SHS__WL);
 SHS__ANY_TYPE(any_words_i16, int16_t, SHS__WL);
@@ -5911,7 +5922,7 @@ SHS__INLINE shs__words SHS__IN(imax)(shs__words a, shs__words b) {
 #define SHS__IMAX(a, b) SHS__IN(imax)(a, b)
 
 #ifdef SHS__PMADD
-typedef int16_t SHS__IN(halves) __attribute__((vector_size(SHS__WORDS_BYTES)));
+typedef int16_t SHS__IN(halves) __attribute__((__vector_size__(SHS__WORDS_BYTES)));
 #if SHS__WORDS_BYTES == 16
 #define SHS__MADD(a, b) __builtin_ia32_pmaddwd128(a, b)
 #elif SHS__WORDS_BYTES == 32
@@ -14708,7 +14719,7 @@ SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int 
     shs_atom_group g = SHS_ZERO;
     shs_atom_round r = SHS_ZERO;
     const int itself = (w->rule->needs & SHS__RULE_NEEDS_PREVIOUS) != 0 || group > 1;
-    shs_wide unused;
+    shs_wide sum2;
     shs_status status = SHS_UNSUPPORTED;
     int j;
     r.update = w->o->update;
@@ -14720,7 +14731,7 @@ SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int 
         *mine = status;
         return status;
     }
-    if (*mine == SHS_OK) *mine = shs__dl_stage_residual(w, &unused);
+    if (*mine == SHS_OK) *mine = shs__dl_stage_residual(w, &sum2);
     g.update = w->o->update;
     g.sums = w->sums;
     g.gram = w->gram;
@@ -14820,22 +14831,31 @@ SHS__PRIVATE void shs__dl_rotate(shs__dl_ipr *r, int p, int n) {
     }
 }
 
-/* The atoms become less coherent, the codes stay. *mine: this rank's status, before and after. */
-SHS__PRIVATE shs_status shs__dl_decorrelate(shs__dl_learner *w, shs_status *mine) {
+/* Rounds of projection and rotation on D; B holds the signals times the codes. */
+SHS__PRIVATE shs_status shs__dl_part_atoms(shs__dl_learner *w) {
     const size_t p = (size_t)w->p, n = (size_t)w->n;
     shs__dl_ipr *r = &w->ipr;
     size_t i, j;
     int round;
-    shs_status status;
-    if (*mine == SHS_OK) *mine = shs__dl_stage_cross(w, r->B);
-    status = shs__ctx_reduce_well(w->ctx, *mine, r->B, p * n, SHS_REDUCE_SUM);
-    if (status != SHS_OK) return status;
     for (i = 0; i < p * n; i++) r->Z[i] = (shs_wide)w->D[i];
-    for (round = 0; round < w->o->coherence_rounds && *mine == SHS_OK; round++) {
-        *mine = shs__dl_project(r, w->p, w->n, (shs_wide)w->o->coherence);
-        if (*mine == SHS_OK) shs__dl_rotate(r, w->p, w->n);
+    for (round = 0; round < w->o->coherence_rounds; round++) {
+        const shs_status status = shs__dl_project(r, w->p, w->n, (shs_wide)w->o->coherence);
+        if (status != SHS_OK) return status;
+        shs__dl_rotate(r, w->p, w->n);
     }
-    for (j = 0; j < n && *mine == SHS_OK; j++) (void)shs__dl_unit(w->p, r->Z + j * p, w->D + j * p);
+    for (j = 0; j < n; j++) (void)shs__dl_unit(w->p, r->Z + j * p, w->D + j * p);
+    return SHS_OK;
+}
+
+/* The atoms become less coherent, the codes stay. *mine: this rank's status, before and after. */
+SHS__PRIVATE shs_status shs__dl_decorrelate(shs__dl_learner *w, shs_status *mine) {
+    const size_t p = (size_t)w->p, n = (size_t)w->n;
+    shs_wide *B = w->ipr.B;
+    shs_status status;
+    if (*mine == SHS_OK) *mine = shs__dl_stage_cross(w, B);
+    status = shs__ctx_reduce_well(w->ctx, *mine, B, p * n, SHS_REDUCE_SUM);
+    if (status != SHS_OK) return status;
+    *mine = shs__dl_part_atoms(w);
     SHS__COPY(w->session.D_old, w->D, p * n);
     w->session.residual_done = 0;
     if (w->engine && *mine == SHS_OK) { /* E will be asked for */
@@ -15070,8 +15090,9 @@ SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, shs_ksvd_reco
         status = shs__dl_error(w, mine, &record->rmse_update);
         if (errors && o->rmse_after_rounds && round < w->report.round_stride) errors[round] = record->rmse_update;
     }
-    if (status == SHS_OK) return shs__dl_replace_atoms(w, iteration, mine, record);
-    return status;
+    if (status == SHS_OK) status = shs__dl_replace_atoms(w, iteration, mine, record);
+    if (status != SHS_OK || !(o->coherence > 0) || record->replaced + record->pruned == 0) return status;
+    return shs__ctx_agree(w->ctx, shs__dl_part_atoms(w)); /* what came in is as near to other atoms as it was */
 }
 
 /* Notes an improvement of the best error by enough; whether the last one is stop_patience iterations ago. */
@@ -16334,6 +16355,13 @@ SHS__PRIVATE shs_real shs__patch_mean(int count, const shs_real *x) {
     return (shs_real)(shs__sum_value(&sum) / (shs_wide)count);
 }
 
+/* |y|, also where |y|^2 overflows shs_wide, or is subnormal. */
+SHS__PRIVATE shs_real shs__patch_length(int p, const shs_real *y) {
+    const shs_wide norm2 = shs__la_norm2(p, y);
+    if (shs__wide_finite(1, &norm2) && norm2 > SHS__WIDE_MIN / SHS__WIDE_EPS) return (shs_real)SHS__WSQRT(norm2);
+    return shs_nrm2(p, y, 1);
+}
+
 /* One patch into y, its channels' means and its norm taken out on request. */
 SHS__PRIVATE void shs__patch_get(const shs__patch_grid *g, size_t index, shs_real *y, shs_real *means, shs_real *norm) {
     int area = g->set.width * g->set.height, x0, y0, c, row, i;
@@ -16353,7 +16381,7 @@ SHS__PRIVATE void shs__patch_get(const shs__patch_grid *g, size_t index, shs_rea
     }
     if (norm) *norm = 1;
     if (g->set.unit_norm) {
-        shs_real length = (shs_real)SHS__WSQRT(shs__la_norm2(g->p, y));
+        const shs_real length = shs__patch_length(g->p, y);
         for (i = 0; i < g->p && length > 0; i++) y[i] /= length;
         if (norm) *norm = length;
     }
@@ -19981,6 +20009,36 @@ SHS__PRIVATE shs_status shs__pca_fit_statistics(const shs_moments *m, const shs_
     return SHS_OK;
 }
 
+/* Whether the scores are of all components above rounding, so that they do not depend on the units of bands. */
+SHS__PRIVATE int shs__rx_of_all(const shs_pca_options *o) {
+    if (o->correlation || o->components > 0 || o->skip > 0) return 0;
+    return !(o->variance > 0) && !(o->eigenvalue_at_least > 0);
+}
+
+/* A power of two for each band that varies much less than another, as one in another unit does: divided by it, the band is not
+   taken for rounding. It is 1 for all others. */
+SHS__PRIVATE void shs__pca_units(int n, const shs_wide *C, int ldc, shs_wide *unit) {
+    const shs_wide step = 1024;
+    shs_wide most = 0;
+    int i;
+    for (i = 0; i < n; i++) most = shs__wmax(most, *SHS__AT(C, ldc, i, i));
+    for (i = 0; i < n; i++) {
+        shs_wide variance = *SHS__AT(C, ldc, i, i);
+        unit[i] = 1;
+        while (variance > 0 && variance < most / (step * step)) {
+            variance *= step * step;
+            unit[i] /= step;
+        }
+    }
+}
+
+/* C_ij / (unit_i unit_j), where the product of two units may underflow; to may be C. */
+SHS__PRIVATE void shs__pca_divide_units(int n, const shs_wide *C, int ldc, const shs_wide *unit, shs_wide *to) {
+    int i, j;
+    for (j = 0; j < n; j++)
+        for (i = 0; i < n; i++) *SHS__AT(to, n, i, j) = *SHS__AT(C, ldc, i, j) / unit[i] / unit[j];
+}
+
 /* The place of the entry of largest magnitude of v, n values `step` apart: the first of those that rounding may have put below
    another, so that the sign does not depend on the order of sums. */
 SHS__PRIVATE int shs__pca_leading_entry(int n, const shs_wide *v, int step) {
@@ -20055,20 +20113,24 @@ SHS__PRIVATE void shs__wide_inner(int m, int n, int k, const shs_wide *A, const 
         for (i = 0; i < m; i++) *SHS__AT(C, m, i, j) = shs__la_dot_wide(k, SHS__AT(A, k, 0, i), SHS__AT(B, k, 0, j));
 }
 
-/* F = E Lambda^-1/2 of the noise (n x r, r its rank), then the r eigenpairs of F'CF, whose trace is the total; in f:
-   whitening = F, back = E Lambda^1/2. */
+/* F = U^-1 E Lambda^-1/2 of the noise in units U of its bands (n x r, r its rank), then the r eigenpairs of F'CF, whose trace is
+   the total; in f: whitening = F, back = U E Lambda^1/2. */
 SHS__PRIVATE shs_status shs__pca_fit_noise(const shs_context *ctx, const shs_pca_options *o, shs__fit *f) {
     const int n = f->n;
+    shs_wide *unit = f->values; /* until the eigenvalues are there */
     int i, j, rank = 0;
-    shs_status status = shs_eigh(ctx, n, o->noise, o->ldn, n, f->noise_values, f->noise, n);
+    shs_status status;
+    shs__pca_units(n, o->noise, o->ldn, unit);
+    shs__pca_divide_units(n, o->noise, o->ldn, unit, f->back); /* back is room for it */
+    status = shs_eigh(ctx, n, f->back, n, n, f->noise_values, f->noise, n);
     if (status != SHS_OK) return status;
     while (rank < n && f->noise_values[rank] > SHS__RANK_EPS * f->noise_values[0]) rank++;
     if (rank == 0 || o->components > rank) return SHS_RANK_TOO_LOW;
     for (j = 0; j < rank; j++) {
         shs_wide deviation = SHS__WSQRT(f->noise_values[j]);
         for (i = 0; i < n; i++) {
-            *SHS__AT(f->whitening, n, i, j) = *SHS__AT(f->noise, n, i, j) / deviation;
-            *SHS__AT(f->back, n, i, j) = *SHS__AT(f->noise, n, i, j) * deviation;
+            *SHS__AT(f->whitening, n, i, j) = *SHS__AT(f->noise, n, i, j) / deviation / unit[i];
+            *SHS__AT(f->back, n, i, j) = *SHS__AT(f->noise, n, i, j) * deviation * unit[i];
         }
     }
     shs__wide_product(n, rank, n, f->covariance, f->whitening, n, f->vectors); /* C F; noise is room for the result */
@@ -20082,9 +20144,12 @@ SHS__PRIVATE shs_status shs__pca_fit_noise(const shs_context *ctx, const shs_pca
 
 /* ---- fits of moments ------------------------------------------------------------------------------- >>pca_moments */
 
-/* Principal components or, with mnf, the noise fraction. */
-SHS__PRIVATE shs_status shs__pca_fit_moments(const shs_context *ctx, const shs_moments *moments, int mnf, const shs_wide *noise,
-                                             int ldn, const shs_pca_options *options, shs_pca *pca) {
+/* Of principal components, of the noise fraction, of anomaly scores. */
+typedef enum shs__fit_kind { SHS__FIT_OF_PCA, SHS__FIT_OF_MNF, SHS__FIT_OF_RX } shs__fit_kind;
+
+SHS__PRIVATE shs_status shs__pca_fit_moments(const shs_context *ctx, const shs_moments *moments, shs__fit_kind kind,
+                                             const shs_wide *noise, int ldn, const shs_pca_options *options, shs_pca *pca) {
+    const int mnf = kind == SHS__FIT_OF_MNF;
     shs_pca_options o = shs__pca_zero;
     shs__fit f = SHS_ZERO;
     shs__layout l = SHS_ZERO;
@@ -20109,6 +20174,10 @@ SHS__PRIVATE shs_status shs__pca_fit_moments(const shs_context *ctx, const shs_m
     f.pixels = moments->count;
     while (shs__layout_next(ctx, &l, &status)) shs__pca_fit_layout(&l, &f, n, mnf);
     if (status == SHS_OK) status = shs__pca_fit_statistics(moments, &o, &f);
+    if (status == SHS_OK && kind == SHS__FIT_OF_RX && shs__rx_of_all(&o)) {
+        shs__pca_units(n, f.covariance, n, f.scale);
+        shs__pca_divide_units(n, f.covariance, n, f.scale, f.covariance);
+    }
     if (status == SHS_OK && mnf) status = shs__pca_fit_noise(ctx, &o, &f);
     else if (status == SHS_OK) status = shs_eigh(ctx, n, f.covariance, n, f.found, f.values, f.vectors, n);
     if (status == SHS_OK) status = shs__pca_finish(ctx, &f, &o, pca);
@@ -20118,12 +20187,12 @@ SHS__PRIVATE shs_status shs__pca_fit_moments(const shs_context *ctx, const shs_m
 
 SHS__PUBLIC shs_status shs_pca_from_moments(const shs_context *ctx, const shs_moments *moments, const shs_pca_options *options,
                                             shs_pca *pca) {
-    return shs__pca_fit_moments(ctx, moments, 0, NULL, 0, options, pca);
+    return shs__pca_fit_moments(ctx, moments, SHS__FIT_OF_PCA, NULL, 0, options, pca);
 }
 
 SHS__PUBLIC shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_moments *moments, const shs_wide *noise, int ldn,
                                           const shs_pca_options *options, shs_pca *mnf) {
-    return shs__pca_fit_moments(ctx, moments, 1, noise, ldn, options, mnf);
+    return shs__pca_fit_moments(ctx, moments, SHS__FIT_OF_MNF, noise, ldn, options, mnf);
 }
 
 /* ---- components of few pixels ---------------------------------------------------------------------- >>few_pixels */
@@ -20308,12 +20377,18 @@ SHS__PRIVATE shs_status shs__pca_meet(const shs__pixels *px, shs_status status, 
     return shs__px_meet(px, status, call, numbers, sizeof numbers / sizeof *numbers, shares, sizeof shares / sizeof *shares, sink);
 }
 
-/* The variance of band b's noise that the bands on both sides do not predict, of the covariance N of all: N_bb less
-   (u v) (p c; c q)^-1 (u v)'. Where the two are nearly dependent, or the band has one neighbour, the better neighbour predicts
-   alone. */
+/* The variance of y that x does not predict, of their variances and covariance. */
+SHS__PRIVATE shs_wide shs__noise_unpredicted(shs_wide y, shs_wide x, shs_wide xy) {
+    if (!(x > 0)) return y;
+    return y - xy / x * xy;
+}
+
+/* The variance of band b's noise that the bands on both sides do not predict, of the covariance N of all: what the left one leaves
+   of b and of the right one is regressed once more, which loses no digits where bands are alike. Where the two are nearly dependent,
+   or the band has one neighbour, the better neighbour predicts alone. */
 SHS__PRIVATE shs_wide shs__noise_residual(int n, const shs_wide *N, int b) {
     int l = b - 1, r = b + 1; /* left and right of b; where the bands end, the same one twice */
-    shs_wide p, q, c, u, v, determinant, by_two = 0, by_l, by_r, whole = *SHS__AT(N, n, b, b);
+    shs_wide p, q, c, u, v, by_left, by_right, right_left, least, whole = *SHS__AT(N, n, b, b);
     if (b == 0) l = b + 1;
     if (b + 1 == n) r = b - 1;
     if (n == 1) return whole;
@@ -20322,16 +20397,16 @@ SHS__PRIVATE shs_wide shs__noise_residual(int n, const shs_wide *N, int b) {
     c = *SHS__AT(N, n, r, l);
     u = *SHS__AT(N, n, b, l);
     v = *SHS__AT(N, n, b, r);
-    determinant = p * q - c * c;
-    if (determinant > SHS__RANK_EPS * p * q) by_two = (u * u * q - 2 * u * v * c + v * v * p) / determinant;
-    if (p > 0) by_l = u * u / p;
-    else by_l = 0;
-    if (q > 0) by_r = v * v / q;
-    else by_r = 0;
-    if (by_two < by_l) by_two = by_l;
-    if (by_two < by_r) by_two = by_r;
-    if (by_two < whole) return whole - by_two;
-    return 0;
+    by_left = shs__noise_unpredicted(whole, p, u);
+    by_right = shs__noise_unpredicted(whole, q, v);
+    least = by_left;
+    if (by_right < least) least = by_right;
+    right_left = shs__noise_unpredicted(q, p, c);
+    if (p > 0 && right_left > SHS__RANK_EPS * q) {
+        const shs_wide by_both = shs__noise_unpredicted(by_left, right_left, v - u / p * c);
+        if (by_both < least) least = by_both;
+    }
+    return shs__wmax(least, 0);
 }
 
 /* What ranks show each other of their lines. */
@@ -20436,8 +20511,9 @@ SHS__PRIVATE void shs__pca_residual(int n, shs_wide *noise, shs_wide *residual) 
 }
 
 /* The fit over the pixels of all ranks: moments, for MNF also the noise, the eigenproblem. All ranks succeed, or none does. */
-SHS__OUTLINE shs_status shs__pca_dense(const shs__pixels *px, const shs_pca_options *o, int mnf, shs_pca *pca) {
+SHS__OUTLINE shs_status shs__pca_dense(const shs__pixels *px, const shs_pca_options *o, shs__fit_kind kind, shs_pca *pca) {
     const shs_context *ctx = px->ctx;
+    const int mnf = kind == SHS__FIT_OF_MNF;
     shs_moments pixels = SHS_ZERO, noise = SHS_ZERO; /* noise: products hold its covariance, sum is scratch */
     const shs_wide *N = mnf ? o->noise : NULL;
     int n = px->view.used, ldn = shs__pca_ldn(o, n);
@@ -20449,8 +20525,7 @@ SHS__OUTLINE shs_status shs__pca_dense(const shs__pixels *px, const shs_pca_opti
         N = noise.products;
         ldn = n;
     }
-    if (status == SHS_OK && mnf) status = shs__ctx_agree(ctx, shs_mnf_from_noise(ctx, &pixels, N, ldn, o, pca));
-    else if (status == SHS_OK) status = shs__ctx_agree(ctx, shs_pca_from_moments(ctx, &pixels, o, pca));
+    if (status == SHS_OK) status = shs__ctx_agree(ctx, shs__pca_fit_moments(ctx, &pixels, kind, N, ldn, o, pca));
     if (status != SHS_OK) shs_pca_free(ctx, pca);
     shs_moments_free(ctx, &pixels);
     shs_moments_free(ctx, &noise);
@@ -20504,7 +20579,7 @@ SHS__PRIVATE shs_status shs__mnf_few(const shs__pixels *px, const shs_pca_option
     map = shs__px_map_of(base.bands, base.components, base.forward, base.mean, NULL);
     if (status == SHS_OK) status = shs__wide_map(px, &map, 0, SHS_INTERLEAVE_BIP, coordinates);
     if (status == SHS_OK) status = shs__px_view_open(&cube, &within.view);
-    if (status == SHS_OK) status = shs__pca_dense(&within, o, 1, &inner);
+    if (status == SHS_OK) status = shs__pca_dense(&within, o, SHS__FIT_OF_MNF, &inner);
     if (status == SHS_OK) status = shs__mnf_lift(ctx, &base, &inner, mnf);
     shs__layout_release(ctx, &l);
     shs_pca_free(ctx, &base);
@@ -20521,10 +20596,11 @@ SHS__PRIVATE int shs__mnf_few_pays(const shs__view *v, const shs_pca_options *o)
 
 /* The fit: by the Gram matrix of the pixels if they are few, else by the covariance. As the ranks have agreed on the options, all
    ranks refuse bad options before the first pass. */
-SHS__OUTLINE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_options *o, int mnf, shs_pca *pca) {
+SHS__OUTLINE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_options *o, shs__fit_kind kind, shs_pca *pca) {
+    const int mnf = kind == SHS__FIT_OF_MNF;
     shs_status status = shs__pca_check(o, px->view.used);
     if (status != SHS_OK) return status;
-    if (!shs__few_pays(px) || (mnf && !shs__mnf_few_pays(&px->view, o))) return shs__pca_dense(px, o, mnf, pca);
+    if (!shs__few_pays(px) || (mnf && !shs__mnf_few_pays(&px->view, o))) return shs__pca_dense(px, o, kind, pca);
     if (mnf) return shs__mnf_few(px, o, pca);
     return shs__pca_few(px, o, pca);
 }
@@ -20625,7 +20701,7 @@ SHS__PRIVATE shs_status shs__rx_pixels(const shs__pixels *px, const shs_pca_opti
     if (o->skip < 0 || o->components > px->view.used - o->skip) return SHS_BAD_COMPONENTS; /* on every rank alike */
     if (o->components > 0) all.components += o->skip;
     all.precise = SHS_PRECISION_ALWAYS;
-    status = shs__pca_pixels(px, &all, 0, rx);
+    status = shs__pca_pixels(px, &all, SHS__FIT_OF_RX, rx);
     if (status != SHS_OK) return status;
     *above = shs__pca_whitening_rank(rx, rx->eigenvalue_count);
     used = shs__imin(*above, rx->components);
@@ -20784,7 +20860,7 @@ SHS__OUTLINE shs_status shs__pca_cube(const shs_context *ctx, shs__pca_call call
     }
     status = shs__pca_meet(&px, status, names[call], o, print, sink);
     if (status == SHS_OK && rx) status = shs__rx_robust(&px, o, &made);
-    else if (status == SHS_OK) status = shs__pca_pixels(&px, o, mnf, &made);
+    else if (status == SHS_OK) status = shs__pca_pixels(&px, o, mnf ? SHS__FIT_OF_MNF : SHS__FIT_OF_PCA, &made);
     if (status == SHS_OK && call == SHS__RX_RUN) status = shs__rx_scores(&px, &made, made.forward, made.vectors, sink);
     else if (status == SHS_OK && runs) {
         map = shs__px_map_of(made.bands, made.components, made.forward, made.mean, NULL);
@@ -22165,7 +22241,7 @@ SHS__PRIVATE shs_status shs__ica_pixels(shs__pixels *px, const shs_ica_options *
     p.eigenvalue_at_least = o->eigenvalue_at_least;
     p.divisor = o->divisor;
     p.precise = o->precise;
-    status = shs__pca_pixels(px, &p, 0, &pca);
+    status = shs__pca_pixels(px, &p, SHS__FIT_OF_PCA, &pca);
     if (status != SHS_OK) return status;
     rank = shs__pca_whitening_rank(&pca, pca.components);
     if (rank == 0) status = SHS_ZERO_VARIANCE;

@@ -55,6 +55,16 @@ refused() { # case, what the compiler must say, arguments ...
     checked=$((checked + 1))
 }
 
+# The types are those of the first #include; a switch that comes later would change the rest alone.
+late_switches() {
+    for late in '#define SPARSEHS_DOUBLE' '#define SPARSEHS_NO_DOUBLE'; do
+        program '#include "third_party/shs.h"' "$late" "$implementation" '#include "third_party/shs.h"' >late.c
+        refused "$late after the API" "define SPARSEHS_DOUBLE or SPARSEHS_NO_DOUBLE before" -USPARSEHS_STATIC late.c
+    done
+    program '#include "third_party/shs.h"' '#undef SPARSEHS_DOUBLE' "$implementation" '#include "third_party/shs.h"' >late.c
+    refused "#undef SPARSEHS_DOUBLE after the API" "define SPARSEHS_DOUBLE or SPARSEHS_NO_DOUBLE before" -USPARSEHS_STATIC -DSPARSEHS_DOUBLE late.c
+}
+
 program() { # lines that stand before main ...
     echo '#include <stdio.h>'
     printf '%s\n' "$@"
@@ -148,6 +158,7 @@ for compiler in "$@"; do
         { yes '/* more of it */' | head -300; echo "$implementation"; cat "$root/sparsehs.h"; program; } >pasted.c
         without "pasted into a program" pasted.c
         refused "SPARSEHS_FILE that is not there" "SPARSEHS_FILE is no file" '-DSPARSEHS_FILE="absent.h"' quoted.c
+        late_switches
         cd "$root"
         continue
     fi
@@ -171,6 +182,7 @@ for compiler in "$@"; do
     program '#include "older/sparsehs.h"' "$implementation" '#include "third_party/shs.h"' >versions.c
     refused "two versions in one file" "two versions" -USPARSEHS_STATIC versions.c
     refused "a private copy after the API" "before the first #include" twice.c
+    late_switches
 
     # Pasted into a file with code before and behind it.
     yes 'enum { SOME_CODE }; ' | head -1 >before.h

@@ -107,3 +107,11 @@
 #define check(x) (x)
 #define verify(x) (x)
 #define require(x) (x)
+/* Kernels, firmware */
+#define noinline __attribute__((__noinline__))
+#define unused __attribute__((__unused__))
+#define always_inline __attribute__((__always_inline__))
+#define aligned __attribute__((__aligned__))
+#define constructor 1
+#define vector_size 16
+#define may_alias 1
