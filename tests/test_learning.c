@@ -843,6 +843,35 @@ static void test_best_of_parted_atoms(void **state) {
     free(D);
 }
 
+/* Signals of few directions leave most atoms unused: what replaces them is parted from the others, too. */
+static void test_parted_atoms_that_replace(void **state) {
+    enum { SIZE = 32, ATOMS = 48, SIGNALS = 400, DIRECTIONS = 12 };
+    shs_real *centres = new_normal(SIZE * DIRECTIONS, 7), *Y = new_normal(SIZE * SIGNALS, 8), *D = new_normal(SIZE * ATOMS, 9);
+    int i, replace, keep;
+    (void)state;
+    for (i = 0; i < SIZE * SIGNALS; i++)
+        Y[i] = centres[i % SIZE + SIZE * (i / SIZE % DIRECTIONS)] * (shs_real)(1 + i / SIZE % 5) + Y[i] / 20;
+    for (replace = SHS_REPLACE_WORST; replace <= SHS_REPLACE_RANDOM; replace++)
+        for (keep = SHS_KEEP_BEST; keep <= SHS_KEEP_LAST; keep++) {
+            shs_ksvd_options o = SHS_ZERO;
+            shs_wide mu;
+            o.coding.sparsity = 1;
+            o.iterations = 6;
+            o.seed = 1;
+            o.coherence = (shs_real)0.6;
+            o.coherence_rounds = 20;
+            o.replace = (shs_replace)replace;
+            o.keep = (shs_keep)keep;
+            assert_ok(shs_ksvd_ex(&serial, SIZE, ATOMS, SIGNALS, Y, SIZE, &o, D, SIZE, NULL, NULL));
+            assert_unit_norm(SIZE, ATOMS, D);
+            assert_ok(shs_dictionary_coherence(NULL, SIZE, ATOMS, D, SIZE, &mu));
+            assert_true(mu < 0.63);
+        }
+    free(centres);
+    free(Y);
+    free(D);
+}
+
 /* ---- the naive update -------------------------------------------------------------------------------------------- */
 
 /* The naive twins of the rules, in the order of shs_update. */
@@ -3044,6 +3073,7 @@ int main(void) {
         cmocka_unit_test(test_units),
         cmocka_unit_test(test_incoherent_atom_that_turns),
         cmocka_unit_test(test_best_of_parted_atoms),
+        cmocka_unit_test(test_parted_atoms_that_replace),
         cmocka_unit_test(test_naive_mod),
         cmocka_unit_test(test_naive_nonnegative),
         cmocka_unit_test(test_nonnegative_rounds),

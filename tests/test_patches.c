@@ -281,6 +281,35 @@ static void test_constant_image(void **state) {
     free(weight);
 }
 
+/* Pixels in the largest and smallest units, whose squares leave the range of shs_real. */
+static void test_unit_norm_in_units(void **state) {
+    const int most = BY_TYPE(120, 1000);
+    shs_real *x = new_normal(12 * 9, 21), *scaled = (shs_real *)calloc(12 * 9, sizeof *scaled);
+    shs_image image = SHS_ZERO;
+    shs_patches set = SHS_ZERO;
+    signals plain, s;
+    int exponent;
+    size_t i;
+    (void)state;
+    image.pixels = x;
+    image.type = SHS_TYPE_REAL;
+    image.width = 12;
+    image.height = 9;
+    set.unit_norm = 1;
+    plain = get_all(NULL, &image, &set);
+    image.pixels = scaled;
+    for (exponent = -most; exponent <= most; exponent += most / 5) {
+        for (i = 0; i < 12 * 9; i++) scaled[i] = (shs_real)ldexp((double)x[i], exponent);
+        s = get_all(NULL, &image, &set);
+        for (i = 0; i < s.count * 64; i++) assert_close(s.Y[i], plain.Y[i], EXACT);
+        for (i = 0; i < s.count; i++) assert_close(s.norms[i], ldexp((double)plain.norms[i], exponent), EXACT * (double)s.norms[i]);
+        signals_free(&s);
+    }
+    signals_free(&plain);
+    free(x);
+    free(scaled);
+}
+
 /* ---- and back ---------------------------------------------------------------------------------------------------- */
 
 /* Patches put back sum to each pixel times the number of patches over it. */
@@ -1169,6 +1198,7 @@ static void test_noise_in_other_units(void **state) {
 
 int main(void) {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_unit_norm_in_units),
         cmocka_unit_test(test_grid_positions),
         cmocka_unit_test(test_distinct_positions),
         cmocka_unit_test(test_random_positions),

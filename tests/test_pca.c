@@ -2519,6 +2519,112 @@ static void test_noise_residual(void **state) {
     }
 }
 
+/* What bands l and r do not predict of band b, in long double. */
+static double residual_of(int B, const double *N, int b, int l, int r) {
+    long double p = N[l * B + l], q = N[r * B + r], c = N[l * B + r], u = N[b * B + l], v = N[b * B + r], left, right;
+    if (l == r) return (double)(N[b * B + b] - u * u / p);
+    left = (u * q - v * c) / (p * q - c * c);
+    right = (v * p - u * c) / (p * q - c * c);
+    return (double)(N[b * B + b] - left * u - right * v);
+}
+
+/* A scene that varies a thousand times as much as the noise leaves a millionth of each band's variance to it. */
+static void test_noise_residual_of_bands_alike(void **state) {
+    enum { ROWS = 41, COLUMNS = 53, B = 7 };
+    plain_cube p = new_plain(ROWS, COLUMNS, B);
+    shs_pca_options o = SHS_ZERO;
+    shs_pca plain, rest;
+    shs_cube cube;
+    shs_random r;
+    int b, l, x;
+    (void)state;
+    shs_random_seed(&r, 44);
+    for (l = 0; l < ROWS; l++)
+        for (x = 0; x < COLUMNS; x++)
+            for (b = 0; b < B; b++)
+                pixel_of(&p, (size_t)(l * COLUMNS + x))[b] =
+                    1000 * sin(0.9 * l) * cos(0.8 * x) * (1 + 0.1 * b) + (double)shs_random_normal(&r);
+    cube = cube_f64(&p);
+    assert_ok(shs_mnf_fit(NULL, &cube, &o, &plain));
+    o.noise_residual = 1;
+    assert_ok(shs_mnf_fit(NULL, &cube, &o, &rest));
+    for (b = 0; b < B; b++) {
+        double expected = residual_of(B, plain.noise, b, b ? b - 1 : 1, b + 1 < B ? b + 1 : B - 2);
+        assert_close(rest.noise[b * B + b], expected, 1e-8 * expected);
+    }
+    shs_pca_free(NULL, &plain), shs_pca_free(NULL, &rest);
+    free(p.x);
+    cube_free(&cube);
+}
+
+/* Each band in a unit of its own, up to a billion times as small: scores and ratios are the same, and no band is lost. */
+static void test_units_of_bands(void **state) {
+    enum { ROWS = 33, COLUMNS = 41, B = 6 };
+    plain_cube p = smooth_cube(ROWS, COLUMNS, B, 2, 46), q = new_plain(ROWS, COLUMNS, B), scores, same;
+    shs_cube cube = cube_f64(&p), scaled;
+    shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, ROWS, COLUMNS, 1);
+    int kind, exponent;
+    size_t i;
+    (void)state;
+    assert_ok(shs_rx(NULL, &cube, NULL, &sink, NULL));
+    scores = sink_values(&sink, ROWS, COLUMNS, 1);
+    for (exponent = -30; exponent <= 30; exponent += 10) {
+        int rank = 0;
+        for (i = 0; i < values_of(&p); i++) q.x[i] = ldexp(p.x[i], (int)(i % B) % 3 * exponent);
+        scaled = cube_f64(&q);
+        assert_ok(shs_rx(NULL, &scaled, NULL, &sink, &rank));
+        same = sink_values(&sink, ROWS, COLUMNS, 1);
+        assert_int_equal(rank, B);
+        check_near("scores", pixels_of(&p), same.x, scores.x, BY_TYPE(1e-6, 1e-9) * largest_of(pixels_of(&p), scores.x));
+        for (kind = 0; kind < 2; kind++) {
+            shs_pca_options o = SHS_ZERO;
+            shs_pca a, b;
+            o.noise_residual = kind;
+            assert_ok(shs_mnf_fit(NULL, &cube, &o, &a));
+            assert_ok(shs_mnf_fit(NULL, &scaled, &o, &b));
+            assert_int_equal(b.components, B);
+            check_near("ratios", B, b.eigenvalues, a.eigenvalues, 1e-9 * a.eigenvalues[0]);
+            check_signs(B, B, b.vectors);
+            shs_pca_free(NULL, &a), shs_pca_free(NULL, &b);
+        }
+        free(same.x);
+        cube_free(&scaled);
+    }
+    free(scores.x);
+    free(p.x);
+    free(q.x);
+    sink_free(&sink);
+    cube_free(&cube);
+}
+
+/* The unit of all bands, up to where squares leave the range. */
+static void test_noise_residual_in_units(void **state) {
+    enum { ROWS = 21, COLUMNS = 31, B = 5 };
+    plain_cube p = smooth_cube(ROWS, COLUMNS, B, 2, 47), q = new_plain(ROWS, COLUMNS, B);
+    shs_cube cube = cube_f64(&p), scaled;
+    shs_pca_options o = SHS_ZERO;
+    shs_pca a, b;
+    const int most = BY_TYPE(100, 480);
+    int exponent;
+    size_t i;
+    (void)state;
+    o.noise_residual = 1;
+    assert_ok(shs_mnf_fit(NULL, &cube, &o, &a));
+    for (exponent = -most; exponent <= most; exponent += most / 4) {
+        for (i = 0; i < values_of(&p); i++) q.x[i] = ldexp(p.x[i], exponent);
+        scaled = cube_f64(&q);
+        assert_ok(shs_mnf_fit(NULL, &scaled, &o, &b));
+        assert_int_equal(b.components, B);
+        check_near("ratios", B, b.eigenvalues, a.eigenvalues, 1e-12 * a.eigenvalues[0]);
+        shs_pca_free(NULL, &b);
+        cube_free(&scaled);
+    }
+    shs_pca_free(NULL, &a);
+    free(p.x);
+    free(q.x);
+    cube_free(&cube);
+}
+
 /* ---- threads and ranks ------------------------------------------------------------------------------------------- */
 
 static void test_threads_give_the_same_bits(void **state) {
@@ -3168,6 +3274,9 @@ int main(void) {
         cmocka_unit_test(test_lower_is_right_of_the_transposed),
         cmocka_unit_test(test_noise_may_be_given),
         cmocka_unit_test(test_noise_residual),
+        cmocka_unit_test(test_noise_residual_of_bands_alike),
+        cmocka_unit_test(test_units_of_bands),
+        cmocka_unit_test(test_noise_residual_in_units),
         cmocka_unit_test(test_noise_over_ranks),
         cmocka_unit_test(test_threads_give_the_same_bits),
         cmocka_unit_test(test_ranks_give_one_answer),
