@@ -20018,17 +20018,15 @@ SHS__PRIVATE int shs__rx_of_all(const shs_pca_options *o) {
 /* A power of two for each band that varies much less than another, as one in another unit does: divided by it, the band is not
    taken for rounding. It is 1 for all others. */
 SHS__PRIVATE void shs__pca_units(int n, const shs_wide *C, int ldc, shs_wide *unit) {
-    const shs_wide step = 1024;
+    const shs_wide faint = SHS__WIDE_C(9.5367431640625e-7); /* 2^-20 */
     shs_wide most = 0;
     int i;
     for (i = 0; i < n; i++) most = shs__wmax(most, *SHS__AT(C, ldc, i, i));
     for (i = 0; i < n; i++) {
         shs_wide variance = *SHS__AT(C, ldc, i, i);
         unit[i] = 1;
-        while (variance > 0 && variance < most / (step * step)) {
-            variance *= step * step;
-            unit[i] /= step;
-        }
+        if (!(variance > 0) || variance >= faint * most) continue;
+        for (; variance < most / 4; variance *= 4) unit[i] /= 2;
     }
 }
 
