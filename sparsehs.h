@@ -1015,8 +1015,8 @@ SHS_API void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real *y,
 
        d_new = normalise(E_I x' + d_old |x|^2),   x_new = d_new'E_I + (d_new'd_old) x,
 
-   where x is the row of the atom's codes and x' its transpose. This is one power step on F = E_I + d_old x without forming F.
-   When a group is done, E takes the changes of all its atoms. The rules:
+   where x is the row of the atom's codes and x' its transpose: one power step on F = E_I + d_old x without forming F. When a
+   group is done, E takes the changes of all its atoms. The rules:
 
    AK-SVD (Rubinstein, Zibulevsky, Elad 2008) is N~ = 1. PAK-SVD (Irofti, Dumitrescu 2014) is any N~ above; N~ = n updates all
    atoms at once, as Jacobi's method does. u `rounds` of updates follow each coding. The paper's best results: N~ <= 64, u = 1 for
@@ -1081,9 +1081,9 @@ typedef enum shs_replace {
 } shs_replace;
 
 typedef enum shs_keep {
-    SHS_KEEP_BEST = 0, /* return the dictionary of the lowest error (with a tolerance: of the fewest coefficients); with coherence or
-                          incoherence not the one at the start, whose atoms nothing has parted */
-    SHS_KEEP_LAST = 1      /* return the one after the last update */
+    SHS_KEEP_BEST = 0, /* return the dictionary of the lowest error (with a tolerance: of the fewest coefficients); with
+                          coherence or incoherence never the one at the start, whose atoms nothing has parted */
+    SHS_KEEP_LAST = 1  /* return the one after the last update */
 } shs_keep;
 
 /* One step of a schedule: from iteration `from` on (counted from 0) the value is `value`. */
@@ -1132,8 +1132,8 @@ typedef struct shs_ksvd_options {
     shs_real regularisation_decay;  /* mu is multiplied by this after each iteration, in (0, 1]; 0 = 1 */
     int regularised_iterations;     /* after so many mu is 0; 0 = mu stays */
     shs_real incoherence;           /* gamma; not with MOD */
-    shs_real coherence;             /* IPR: the largest |d_i'd_j| to reach, below 1; 0 = no IPR. Atoms that replace others are
-                                       parted once more; rounds that are too few do not reach it */
+    shs_real coherence;             /* IPR: the largest |d_i'd_j| to reach, below 1; 0 = no IPR. Replaced atoms are parted from
+                                       the others, too; a few rounds may not reach it */
     int coherence_rounds;           /* 0 = 5 */
     int nonnegative;                /* non-zero: atoms and codes are >= 0; of AK-SVD, SGK and K-SVD, and not with missing values,
                                        regularisation, incoherence or coherence; no engine */
@@ -2821,7 +2821,9 @@ SHS__OUTLINE int shs__ctx_workers(const shs_context *ctx) {
    themselves. The C library keeps the list of functions to call at a fork, so that this library has no state. */
 SHS__PRIVATE void shs__threads_rest(void) { (void)omp_pause_resource_all(omp_pause_soft); }
 
-__attribute__((__constructor__)) SHS__PRIVATE void shs__threads_at_fork(void) { (void)pthread_atfork(shs__threads_rest, NULL, NULL); }
+__attribute__((__constructor__)) SHS__PRIVATE void shs__threads_at_fork(void) {
+    (void)pthread_atfork(shs__threads_rest, NULL, NULL);
+}
 #endif
 
 /* The least work for which threads are woken: some 100 microseconds of one core. A parallel region ends when every thread has been
@@ -10085,9 +10087,9 @@ SHS__PRIVATE shs_status shs__omp_check_norm(const shs_real *norm2, shs_real tole
 }
 
 /* By how much the recurrence of ||r||^2 may err: in proportion to the residual where that was last exact. A division by a small d
-   enlarges all earlier errors, so the smallest d^2 alone does not bound the error: the product of the three smallest does, as far as
-   was measured. That bound is far above the usual error. Where y is not known, no explicit residual can settle a doubt, and the
-   usual error is used. */
+   enlarges all earlier errors, so the smallest d^2 alone does not bound the error: the product of the three smallest does, as
+   far as was measured. That bound is far above the usual error. Where y is not known, no explicit residual can settle a doubt,
+   and the usual error is used. */
 SHS__PRIVATE shs_wide shs__omp_slack(const shs__signal_error *error, int known) {
     const shs__shares *s = &error->shares;
     const shs_wide unit = SHS__WIDENED_EPS * error->base2;
@@ -10095,11 +10097,11 @@ SHS__PRIVATE shs_wide shs__omp_slack(const shs__signal_error *error, int known) 
     return 8 * unit / SHS__WIDE_PRODUCT(s->least, s->second, s->third);
 }
 
-/* Decides whether the tolerance is reached; returns whether it is too close to call. Storing the coefficients adds to it in proportion to them, within (k + 2) eps sum
-   |x_k| |d_k|, and at right angles to the residual. Before shs__omp_confirm the slack of the residual is larger than the square of
-   this error, which has eps^2. After it, when the residual is small and the coefficients are not, this error may be the larger one:
-   from then on only the explicit residual can decide that the tolerance is reached. The same holds for atoms that nearly depend on
-   others: there the b_k err by more than the last division shows. */
+/* Decides whether the tolerance is reached; returns whether it is too close to call. Rounding the stored coefficients adds an error
+   of up to (k + 2) eps sum |x_k| |d_k|, at right angles to the residual. Before shs__omp_confirm the slack of the residual is
+   larger than the square of this error, which has eps^2. After it, when the residual is small and the coefficients are not, this
+   error may be the larger one: from then on only the explicit residual can decide that the tolerance is reached. The same holds
+   for atoms that nearly depend on others: there the b_k err by more than the last division shows. */
 SHS__PRIVATE int shs__omp_decide(shs__omp_signal *w) {
     const shs__signal_error *error = &w->error;
     const shs_wide slack = shs__omp_slack(error, w->y != NULL);
@@ -15092,7 +15094,7 @@ SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, shs_ksvd_reco
     }
     if (status == SHS_OK) status = shs__dl_replace_atoms(w, iteration, mine, record);
     if (status != SHS_OK || !(o->coherence > 0) || record->replaced + record->pruned == 0) return status;
-    return shs__ctx_agree(w->ctx, shs__dl_part_atoms(w)); /* what came in is as near to other atoms as it was */
+    return shs__ctx_agree(w->ctx, shs__dl_part_atoms(w)); /* a replacement may be near other atoms */
 }
 
 /* Notes an improvement of the best error by enough; whether the last one is stop_patience iterations ago. */
@@ -20009,7 +20011,7 @@ SHS__PRIVATE shs_status shs__pca_fit_statistics(const shs_moments *m, const shs_
     return SHS_OK;
 }
 
-/* Whether the scores are of all components above rounding, so that they do not depend on the units of bands. */
+/* Scores of all components above rounding do not depend on the units of bands. */
 SHS__PRIVATE int shs__rx_of_all(const shs_pca_options *o) {
     if (o->correlation || o->components > 0 || o->skip > 0) return 0;
     return !(o->variance > 0) && !(o->eigenvalue_at_least > 0);
@@ -20381,9 +20383,9 @@ SHS__PRIVATE shs_wide shs__noise_unpredicted(shs_wide y, shs_wide x, shs_wide xy
     return y - xy / x * xy;
 }
 
-/* The variance of band b's noise that the bands on both sides do not predict, of the covariance N of all: what the left one leaves
-   of b and of the right one is regressed once more, which loses no digits where bands are alike. Where the two are nearly dependent,
-   or the band has one neighbour, the better neighbour predicts alone. */
+/* The variance of band b's noise that the bands on both sides do not predict, of the covariance N of all bands. The left band
+   is taken off b and off the right band first, so that no digits are lost where bands are alike. Where the two sides are
+   nearly dependent, or the band has one neighbour, the better neighbour predicts alone. */
 SHS__PRIVATE shs_wide shs__noise_residual(int n, const shs_wide *N, int b) {
     int l = b - 1, r = b + 1; /* left and right of b; where the bands end, the same one twice */
     shs_wide p, q, c, u, v, by_left, by_right, right_left, least, whole = *SHS__AT(N, n, b, b);
