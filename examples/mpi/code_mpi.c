@@ -104,6 +104,14 @@ static void finish_outputs(void) {
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
 
+/* The atoms that a signal may have: as many as asked for, else a tenth of its values, and never more than there are values or
+   atoms. */
+static int most_atoms(int p, int n) {
+    int most = larger(p / 10, 1);
+    if (given.sparsity) most = given.sparsity;
+    return smaller(most, smaller(p, n));
+}
+
 /* Signals in memory at a time. */
 static size_t block_of(uint64_t share) {
     if (share < (uint64_t)given.block) return (size_t)share;
@@ -163,13 +171,9 @@ int main(int argc, char **argv) {
     parallel_close(&dictionary.file, argv[0], 0);
     together("the files that they see", imprint(in.print, D, numbers * sizeof *D));
 
-    if (given.sparsity) omp.sparsity = given.sparsity;
-    else if (in.p / 10 > 0) omp.sparsity = in.p / 10;
-    else omp.sparsity = 1;
+    stride = most_atoms(in.p, n);
+    omp.sparsity = stride;
     omp.tolerance = (shs_real)given.tolerance;
-    if (omp.sparsity < n) stride = omp.sparsity;
-    else stride = n;
-    if (!(omp.sparsity = stride < in.p)) stride = in.p;
     share = share_of(in.count, &first);
     create_outputs(argv[2], in.count, stride);
     code_share(&ctx, &in, n, D, first, share, &omp, stride);

@@ -41,6 +41,71 @@ same() {
         for (0 .. $#{$u[0]}) { exit 1 unless abs($u[0][$_] - $u[1][$_]) <= $b * (1 + abs $u[0][$_]) }' "$2" "$3" "$4"
 }
 
+# codes_are NAME ATOMS SIGNALS PREFIX SPARSITY TOLERANCE: the codes are those of OMP, replayed here in double. Each atom is one of
+# the best for what the atoms before it leave, the coefficients are the least squares over the chosen atoms, and a signal has fewer
+# atoms than SPARSITY only where no more than TOLERANCE (or than rounding) is left of it. Atoms have unit norm.
+cat >codes_are.pl <<'EOF'
+use strict;
+my ($D, $Y, $prefix, $s, $tolerance) = @ARGV;
+sub rows { # of a file of numpy's with numbers of four bytes, as lists
+    my ($name, $kind) = @_;
+    my $text = do { local (@ARGV, $/) = $name; <> };
+    my ($columns) = $text =~ /'shape': \(\d+,\s*(\d+)\)/;
+    $columns ||= 1;
+    my @all = unpack "$kind<*", substr $text, 128;
+    my @rows;
+    push @rows, [splice @all, 0, $columns] while @all;
+    return @rows;
+}
+sub dot { my ($x, $y) = @_; my $sum = 0; $sum += $$x[$_] * $$y[$_] for 0 .. $#$x; $sum }
+sub least_squares { # y over the columns of d: Gaussian elimination of the normal equations
+    my ($y, @d) = @_;
+    my @A = map { my $a = $_; [(map { dot($a, $_) } @d), dot($a, $y)] } @d;
+    for my $i (0 .. $#d) {
+        for my $k ($i + 1 .. $#d) {
+            my $f = $A[$k][$i] / $A[$i][$i];
+            $A[$k][$_] -= $f * $A[$i][$_] for $i .. @d;
+        }
+    }
+    my @x;
+    for my $i (reverse 0 .. $#d) {
+        my $sum = $A[$i][-1];
+        $sum -= $A[$i][$_] * $x[$_] for $i + 1 .. $#d;
+        $x[$i] = $sum / $A[$i][$i];
+    }
+    return @x;
+}
+my @d = rows($D, "f");
+my @y = rows($Y, "f");
+my @used = map { $$_[0] } rows("${prefix}_used.npy", "l");
+my @atoms = rows("${prefix}_atoms.npy", "l");
+my @coefs = rows("${prefix}_coefs.npy", "f");
+my $most = $s < @{$d[0]} ? $s : @{$d[0]};
+die "sizes" unless @y && @used == @y && @atoms == @y && @coefs == @y && @{$atoms[0]} == $most && @{$coefs[0]} == $most;
+for my $i (0 .. $#y) {
+    my $rounding = 1e-5 * sqrt dot($y[$i], $y[$i]);
+    my $enough = $tolerance > $rounding ? $tolerance : $rounding;
+    my @rest = @{$y[$i]};
+    my (@chosen, @x);
+    die "signal $i: $used[$i] atoms" if $used[$i] > $most;
+    for my $k (0 .. $used[$i] - 1) {
+        my ($best) = sort { $b <=> $a } map { abs dot($_, \@rest) } @d;
+        die "signal $i: atom $k is one too many" if $tolerance && sqrt(dot(\@rest, \@rest)) < $tolerance - $rounding;
+        push @chosen, $d[$atoms[$i][$k]];
+        die "signal $i: atom $k is not the best" if abs(dot($chosen[-1], \@rest)) < $best * (1 - 1e-4) - $rounding;
+        last if sqrt(dot(\@rest, \@rest)) < $rounding;
+        @x = least_squares($y[$i], @chosen);
+        @rest = @{$y[$i]};
+        for my $j (0 .. $#x) { $rest[$_] -= $x[$j] * $chosen[$j][$_] for 0 .. $#rest }
+    }
+    die "signal $i: $used[$i] atoms are too few" if $used[$i] < $most && sqrt(dot(\@rest, \@rest)) > $enough + $rounding;
+    next if $most > 8; # of so many atoms the normal equations are too badly conditioned
+    for my $k (0 .. $#x) { die "signal $i: coefficient $k" if abs($x[$k] - $coefs[$i][$k]) > 1e-3 * (1 + abs $x[$k]) }
+    for my $k ($used[$i] .. $most - 1) { die "signal $i: behind its atoms" if $atoms[$i][$k] || $coefs[$i][$k] }
+}
+EOF
+codes_are() { check "$1" perl codes_are.pl "${@:2}"; }
+
 # ---- README ------------------------------------------------------------------------------------------------------------
 
 # The lines of MPI that it shows compile as they stand, and are those of the programs.
@@ -132,30 +197,39 @@ signals() {
 }
 signals many.npy 1003
 signals few.npy 3
-train="$programs/train_mpi many.npy"
+train=("$programs/train_mpi" many.npy)
 how="--atoms 24 --sparsity 3 --iterations 4 --parallel-atoms 6"
 for n in 1 2 4; do
     # shellcheck disable=SC2086 # words
-    check "train, $n ranks" good_ranks $n $train atoms$n.npy $how
+    check "train, $n ranks" good_ranks $n "${train[@]}" atoms$n.npy $how
     same "train, $n ranks: as one" atoms1.npy atoms$n.npy 1e-3
     check "code, $n ranks" good_ranks $n "$programs/code_mpi" atoms1.npy many.npy codes$n --sparsity 3 --block 100
     for part in used atoms; do check "code, $n ranks: $part as one" cmp codes1_$part.npy codes${n}_$part.npy; done
     same "code, $n ranks: coefs as one" codes1_coefs.npy codes${n}_coefs.npy 1e-5
+done
+codes_are "code: as OMP replayed" atoms1.npy many.npy codes1 3 0
+for s in 1 8 15 16 20; do
+    check "code, --sparsity $s" good_ranks 2 "$programs/code_mpi" atoms1.npy many.npy codes --sparsity $s
+    codes_are "code, --sparsity $s: as OMP replayed" atoms1.npy many.npy codes $s 0
+done
+check "code, the usual sparsity" good_ranks 2 "$programs/code_mpi" atoms1.npy many.npy codes
+codes_are "code, the usual sparsity: a tenth of the values" atoms1.npy many.npy codes 1 0
+for s in 3 16; do
+    check "code, --tolerance 0.5 --sparsity $s" good_ranks 2 "$programs/code_mpi" atoms1.npy many.npy codes --tolerance 0.5 --sparsity $s
+    codes_are "code, --tolerance 0.5 --sparsity $s: as OMP replayed" atoms1.npy many.npy codes $s 0.5
 done
 check "code: more ranks than signals" good_ranks 4 "$programs/code_mpi" atoms1.npy few.npy few --sparsity 3
 check "code: so many rows" test "$(wc -c <few_coefs.npy)" -eq $((128 + 3 * 3 * 4))
 for fault in read:0 memory:0 cancel:2 open:0 finish:0; do
     rank=$([ $fault = finish:0 ] && echo 0 || echo 1) # the first writes
     # shellcheck disable=SC2086 # words
-    RANKS_FAULT=$rank:$fault ends "train: $fault on a rank" 2 'npy: ' -n 2 $train bad.npy $how
+    RANKS_FAULT=$rank:$fault ends "train: $fault on a rank" 2 'npy: ' -n 2 "${train[@]}" bad.npy $how
 done
 for fault in read:1 write:4 memory:0 cancel:1 open:3 finish:1; do
     RANKS_FAULT=1:$fault ends "code: $fault on a rank" 2 'npy[.part]*: ' -n 2 "$programs/code_mpi" atoms1.npy many.npy bad --block 100
 done
 head -c 9000 many.npy >elsewhere/many.npy
-# shellcheck disable=SC2086 # words
-ends "train: signals that one rank sees shorter" 2 truncated -n 1 $train bad.npy : -n 1 -wdir elsewhere $train bad.npy
-# shellcheck disable=SC2086 # words
+ends "train: signals that one rank sees shorter" 2 truncated -n 1 "${train[@]}" bad.npy : -n 1 -wdir elsewhere "${train[@]}" bad.npy
 ends "train: no signals" 2 "cannot read it" -n 2 "$programs/train_mpi" none.npy bad.npy
 
 # ---- the model of scaling ----------------------------------------------------------------------------------------------
