@@ -20,17 +20,19 @@
 #include "../hypercube/envi_write.h"
 
 typedef struct settings {
-    int components, block, threads, bbl, symmetric, iterations, contrast;
-    const char *device, *save;
+    int components, block, threads, bbl, symmetric, iterations;
+    const char *contrast, *device, *save;
 } settings;
 
-static settings given = {0, 0, 0, 0, 0, 0, 0, "cpu", NULL};
+static settings given = {0, 0, 0, 0, 0, 0, NULL, "cpu", NULL};
+
+#define CONTRASTS "pow3|tanh|gauss|skew"
 
 static const option options[] = {
     {"The components", NULL, OPTION_HEADING, NULL, 0, NULL},
-    {"--components", "N", OPTION_COUNT, &given.components, 1, "how many (10, or as many as there are bands)"},
+    {"--components", "N", OPTION_COUNT, &given.components, 1, "how many (10, or as many as there are bands; rx: all)"},
     {"--bbl", NULL, OPTION_SWITCH, &given.bbl, 0, "leave out the bands that the header marks as bad"},
-    {"--contrast", "pow3|tanh|gauss|skew", OPTION_WORD, &given.contrast, 0, "of ica (pow3)"},
+    {"--contrast", CONTRASTS, OPTION_TEXT, &given.contrast, 0, "the contrast function of ica (pow3)"},
     {"--symmetric", NULL, OPTION_SWITCH, &given.symmetric, 0, "ica: all components at once"},
     {"--iterations", "N", OPTION_COUNT, &given.iterations, 1, "ica: at most so many (the library's default)"},
     {"Files", NULL, OPTION_HEADING, NULL, 0, NULL},
@@ -168,6 +170,28 @@ static shs_model load_model(const char *name) {
 
 enum mode { PCA, ICA, MNF, RX, APPLY };
 
+#define MODE_NAMES "pca|ica|mnf|rx|apply"
+
+/* Refuses an option that the mode would ignore. owners: the modes that take it. */
+static void refuse(int is_given, const char *option_name, const char *mode_name, const char *owners) {
+    if (is_given) fail(EXIT_USAGE, "%s: not with %s, only with %s", option_name, mode_name, owners);
+}
+
+static void check_options(enum mode mode, const char *mode_name) {
+    const char *fits = "pca, ica, mnf and rx";
+    if (mode != ICA) {
+        refuse(given.contrast != NULL, "--contrast", mode_name, "ica");
+        refuse(given.symmetric, "--symmetric", mode_name, "ica");
+        refuse(given.iterations > 0, "--iterations", mode_name, "ica");
+    }
+    if (mode == APPLY) {
+        refuse(given.components > 0, "--components", mode_name, fits);
+        refuse(given.save != NULL, "--save", mode_name, fits);
+    }
+    if (given.contrast && find_word(CONTRASTS, given.contrast) < 0)
+        fail(EXIT_USAGE, "--contrast: '%s' is none of " CONTRASTS, given.contrast);
+}
+
 /* Every call below is made by all ranks, and returns the same on all of them but where one fails. */
 static shs_status analyse(enum mode mode, const shs_context *ctx, const shs_cube *cube, const shs_sink *sink,
                           shs_model *model) {
@@ -175,14 +199,19 @@ static shs_status analyse(enum mode mode, const shs_context *ctx, const shs_cube
     shs_ica_options ica = SHS_ZERO;
     shs_status status;
     pca.components = ica.components = given.components;
-    ica.contrast = (shs_contrast)given.contrast;
+    if (given.contrast) ica.contrast = (shs_contrast)find_word(CONTRASTS, given.contrast);
     ica.iterations = given.iterations;
     if (given.symmetric) ica.approach = SHS_APPROACH_SYMMETRIC;
     else ica.approach = SHS_APPROACH_DEFLATION;
     switch (mode) {
     case PCA: model->kind = SHS_MODEL_PCA; return shs_pca_run(ctx, cube, &pca, sink, &model->pca);
     case ICA: model->kind = SHS_MODEL_ICA; return shs_ica_run(ctx, cube, &ica, sink, &model->ica);
-    case RX: return shs_rx(ctx, cube, NULL, sink, NULL);
+    case RX:
+        model->kind = SHS_MODEL_RX;
+        if (!given.save) return shs_rx(ctx, cube, &pca, sink, NULL);
+        status = shs_rx_fit(ctx, cube, &pca, &model->pca);
+        if (status == SHS_OK) return shs_rx_transform(ctx, &model->pca, cube, sink);
+        return status;
     case MNF:
         model->kind = SHS_MODEL_MNF;
         status = shs_mnf_fit(ctx, cube, &pca, &model->pca);
@@ -190,6 +219,7 @@ static shs_status analyse(enum mode mode, const shs_context *ctx, const shs_cube
         return status;
     default:
         if (model->kind == SHS_MODEL_ICA) return shs_ica_transform(ctx, &model->ica, cube, sink);
+        if (model->kind == SHS_MODEL_RX) return shs_rx_transform(ctx, &model->pca, cube, sink);
         return shs_pca_transform(ctx, &model->pca, cube, sink);
     }
 }
@@ -209,36 +239,44 @@ static void report(enum mode mode, const shs_model *model) {
     }
 }
 
-/* What tells a model from others: its mean, and its components. */
+/* What tells a model from others: its mean, and how many values it makes of a pixel. */
 typedef struct shape {
     const shs_wide *mean;
-    int bands, components;
+    int bands, outputs;
 } shape;
 
 static shape shape_of(const shs_model *model) {
     shape s = {model->pca.mean, model->pca.bands, model->pca.components};
+    if (model->kind == SHS_MODEL_RX) s.outputs = 1;
     if (model->kind != SHS_MODEL_ICA) return s;
     s.mean = model->ica.mean;
     s.bands = model->ica.bands;
-    s.components = model->ica.components;
+    s.outputs = model->ica.components;
     return s;
 }
 
+/* How many components a fit makes, where the command line does not say. */
+static int usual_components(enum mode mode, int bands) {
+    if (mode == RX) return 0; /* all that are above rounding */
+    return smaller(bands, 10);
+}
+
 int main(int argc, char **argv) {
-    static const char *const band_names[] = {"PC", "IC", "MNF", "RX", "component"};
+    static const char *const band_names[] = {"PC", "MNF", "IC", "RX"}; /* for each kind of model */
     int names = ranks_begin(argc, argv, "pca|ica|mnf|rx IN.hdr OUT.hdr [options]\napply MODEL IN.hdr OUT.hdr [options]",
                             "Analyses an image cube in ENVI's format on the ranks of MPI.", options,
                             (int)(sizeof options / sizeof *options));
-    int mode = -1, wanted = 3, bands, outputs;
+    int mode = -1, wanted = 3, outputs;
     uint64_t print;
     shs_model model = SHS_ZERO;
     shs_context ctx;
     shs_cube cube;
     shs_sink sink;
-    if (names > 0) mode = find_word("pca|ica|mnf|rx|apply", argv[0]);
+    if (names > 0) mode = find_word(MODE_NAMES, argv[0]);
     if (mode == APPLY) wanted = 4;
     if (mode < 0 || names != wanted)
         fail(EXIT_USAGE, "pca, ica, mnf, rx or apply, and the names of the files");
+    check_options((enum mode)mode, argv[0]);
     argv += mode == APPLY;
     ctx = ranks_context(given.threads, given.device);
     if (mode == APPLY) model = load_model(argv[0]);
@@ -255,19 +293,15 @@ int main(int argc, char **argv) {
     in_data = parallel_open(in.data_name, MPI_MODE_RDONLY);
     together("the files that they see", print);
 
-    bands = shs_cube_bands(&cube);
-    if (given.components == 0) {
-        given.components = 10;
-        if (bands < 10) given.components = bands;
-    }
+    if (given.components == 0) given.components = usual_components((enum mode)mode, shs_cube_bands(&cube));
     if (mode == RX) outputs = 1;
-    else if (mode == APPLY) outputs = shape_of(&model).components;
+    else if (mode == APPLY) outputs = shape_of(&model).outputs;
     else outputs = given.components;
     sink = create_output(argv[2], outputs);
     check_together(analyse((enum mode)mode, &ctx, &cube, &sink, &model), in.data_name);
     together(NULL, 0);
-    finish_output(band_names[mode]);
-    if (mode < RX) save_model(&model);
+    finish_output(band_names[model.kind]);
+    save_model(&model);
     if (world.rank == 0) report((enum mode)mode, &model);
     together(NULL, 0);
     parallel_close(&in_data, in.data_name, 0);

@@ -154,6 +154,29 @@ for mode in pca ica mnf rx; do
     check "$mode: two threads" "$same_flags" $mode bsq.hdr threads_$mode.hdr $many --interleave bsq --block 2 --device cpu:7,cpu:6
     check "$mode: two ranks of MPI and two threads: the same bytes" cmp two_$mode.img threads_$mode.img
 done
+# What is fitted is kept for scores, too, by either program for the other.
+"$hypercube" rx bsq.hdr kept.hdr --save kept.model >/dev/null
+check "apply: a model of hypercube rx" good_ranks 2 "$cube" apply kept.model bsq.hdr scores.hdr
+same "apply: a model of hypercube rx: the scores" alone_rx.img scores.img 2e-4
+check "apply: a model of hypercube rx: one band, named so" grep -q '^ *RX 1}' scores.hdr
+check "hypercube applies the model of rx" "$hypercube" apply rx4.model bsq.hdr scores_too.hdr
+same "hypercube applies the model of rx: the scores" alone_rx.img scores_too.img 2e-4
+check "rx --components" good_ranks 2 "$cube" rx bsq.hdr few_rx.hdr --components 3
+"$hypercube" rx bsq.hdr alone_few_rx.hdr --components 3 >/dev/null
+same "rx --components: as without MPI" alone_few_rx.img few_rx.img 2e-4
+check "rx --components: other scores than those of all" bash -c "! cmp -s few_rx.img rx1.img"
+"$hypercube" ica bsq.hdr alone_tanh.hdr --components 3 --contrast tanh >/dev/null
+check "ica --contrast tanh" good_ranks 2 "$cube" ica bsq.hdr tanh.hdr --components 3 --contrast tanh
+same "ica --contrast tanh: as without MPI" alone_tanh.img tanh.img 2e-4
+# refused OPTION MODE...: what a mode would ignore, it refuses.
+refused() { ends "$2 $1" 2 "${1%% *}: not with $2, only with " -n 2 "$cube" "${@:2}" $1; }
+for option in "--contrast tanh" --symmetric "--iterations 9"; do
+    for mode in pca mnf rx; do refused "$option" $mode bsq.hdr bad.hdr; done
+done
+for option in "--contrast tanh" --symmetric "--iterations 9" "--components 2" "--save bad.model"; do
+    refused "$option" apply pca1.model bsq.hdr bad.hdr
+done
+ends "a contrast that is none" 2 "--contrast: 'odd' is none of pow3|tanh|gauss|skew" -n 2 "$cube" ica bsq.hdr bad.hdr --contrast odd
 RANKS_FAULT= ends "several devices of a rank" 2 "a rank has one device" -n 2 "$cube" pca bsq.hdr bad.hdr --device 0,1
 check "apply" good_ranks 4 "$cube" apply pca1.model bsq.hdr applied.hdr
 same "apply: as fitted" alone_pca.img applied.img 2e-4
