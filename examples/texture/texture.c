@@ -45,11 +45,21 @@ static const option options[] = {
 
 /* ---- pictures ---------------------------------------------------------------------------------------------------- */
 
-/* As picture_read, in bytes, with the alpha of a colour picture as its fourth channel. */
+/* Whether all pixels are opaque. */
+static int is_opaque(const picture *a) {
+    size_t i;
+    for (i = 0; a->alpha && i < picture_area(a); i++)
+        if (a->alpha[i] < 255) return 0;
+    return 1;
+}
+
+/* As picture_read, in bytes, with the alpha as the fourth channel. A set has no grey with alpha, so a grey picture with
+   transparency becomes one of colour. A grey picture whose alpha is opaque stays grey, which takes a quarter of the values. */
 static picture texture_read(const char *name) {
     picture a = picture_read(name), b;
     size_t i;
-    if (!a.alpha || a.channels < 3) {
+    int c;
+    if (is_opaque(&a) && (!a.alpha || a.channels == 1)) {
         free(a.alpha);
         a.alpha = NULL;
         a.white = 255;
@@ -57,8 +67,10 @@ static picture texture_read(const char *name) {
     }
     b = picture_create(a.width, a.height, 4);
     for (i = 0; i < picture_area(&a); i++) {
-        memcpy(b.pixels + 4 * i, a.pixels + 3 * i, 3 * sizeof *b.pixels);
-        b.pixels[4 * i + 3] = a.alpha[i];
+        const shs_real *from = picture_pixel(&a, i);
+        shs_real *to = picture_pixel(&b, i);
+        for (c = 0; c < 3; c++) to[c] = from[c % a.channels];
+        to[3] = a.alpha[i];
     }
     picture_free(&a);
     return b;

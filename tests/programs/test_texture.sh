@@ -19,6 +19,15 @@ iVBORw0KGgoAAAANSUhEUgAAAAkAAAAHCAYAAADam2dgAAAAxElEQVR42g3KEYJDMRQF0MBAoVAofCh8
 58GxE0IIeLjokishsLrmhlsuBPEkX4hyQZIritxY5c4mG4c8uGT3pJ70gqg3JN1QdGfVJ5seHBq59OUpe8pXxLwhZUHJB2sGW1aOnLjy6ck82Q3RdiQ7UOzF
 am82OzmscNmPp+6p3xH7E6kDpb9Z+zdb/3D0ytV/PU1Pc0OcB9JUlHmyzg/bNI7ZuOYf/wEGFmtiX9SmLwAAAABJRU5ErkJggg==
 END
+# Grey with alpha: transparent in the first four of nine columns; opaque everywhere.
+base64 -d >grey_alpha.png <<'END'
+iVBORw0KGgoAAAANSUhEUgAAAAkAAAAHCAQAAABwkq/rAAAAaElEQVR42jXMkQLCABRA0SuTJJlMkiRJJskkmUySySRJkkmSJJNJkiRJMplMJkm/dkfvfMABUnYUnLx4
+9+lXEjL2HKm9+vDlICs25JQ0tna+HWXNlgMVZ2/2fpyMiZhmYyKmnzER098F8g06P93uXooAAAAASUVORK5CYII=
+END
+base64 -d >grey_opaque.png <<'END'
+iVBORw0KGgoAAAANSUhEUgAAAAkAAAAHCAQAAABwkq/rAAAAYklEQVR42l3MkQLCYBgAwE8mSTJJkkmSJMkkmUwmSTKZJEmSJJMkSZIkmUySJOnVbv7fA1yE3Eqp0bm4
+e4vMwtrO3tHVwyBmljYqBye9p1HMFbZqrbObl49Ip69Ip59Ip78JrsFWI4tvH0YAAAAASUVORK5CYII=
+END
 colour a.ppm 93 77
 grey g.pgm 33 40
 few="--iterations 3 --atoms 48 --threads 1"
@@ -59,6 +68,18 @@ if good encode alpha.tex alpha.png $few; then
     check "transparency: 4 channels" grep -q 'width=9 height=7 channels=4' out.txt
     fails "transparency: PNG alone" 2 'PNG alone\|\.png alone' decode alpha.tex bad.ppm
     check "transparency: view" good view alpha.tex out.png --reference alpha.png
+    byte_at() { tail -c +$(($2 + 1)) "$1" | head -c 1 | od -An -tu1 | tr -d ' '; }
+    # The first block's means are behind the header, the table, and as many atoms as there are blocks; the fourth is that of alpha.
+    check "transparency in grey" good encode one.tex grey_alpha.png $few
+    check "transparency in grey: half of the first block" test "$(byte_at one.tex $((24 + 12 + 2 * 256 + 3)))" = 128
+    check "transparency in grey: decoded" good decode one.tex out.png
+    check "transparency in grey: 4 channels" grep -q 'width=9 height=7 channels=4' out.txt
+    check "transparency in grey: view" good view one.tex out.png --reference grey_alpha.png
+    check "transparency in grey beside colour" good encode two.tex grey_alpha.png alpha.png $few
+    check "transparency in grey beside colour: half of the first block" test "$(byte_at two.tex $((24 + 24 + 4 * 256 + 3)))" = 128
+    check "grey that is opaque" good encode one.tex grey_opaque.png $few
+    check "grey that is opaque: decoded" good decode one.tex out.png
+    check "grey that is opaque: stays grey" grep -q 'width=9 height=7 channels=1' out.txt
 else
     skip "transparency: built without stb_image"
 fi
