@@ -53,7 +53,8 @@ static settings chosen = {{0, 256, 30, 1, 1, 80000, 0}, 0, 0, NULL, NULL, NULL};
 static const option options[] = {
     {"The noise", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--sigma", "S", OPTION_NUMBER, &chosen.how.sigma, 1e-5, "standard deviation of the noise (estimated; 25 to add)"},
-    {"--add-noise", NULL, OPTION_SWITCH, &chosen.add_noise, 0, "IN is clean: add noise first, and measure against IN"},
+    {"--add-noise", NULL, OPTION_SWITCH, &chosen.add_noise, 0,
+     "IN is clean: add noise first, neither rounded nor clipped, and measure against IN"},
     {"--reference", "CLEAN", OPTION_TEXT, (void *)&chosen.reference, 0, "measure against this picture"},
     {"Learning", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--atoms", "N", OPTION_COUNT, &chosen.how.atoms, 1, "atoms of the dictionary (256)"},
@@ -75,7 +76,8 @@ static const option options[] = {
 static void parse(int argc, char **argv, const settings *s) {
     int names = read_options(argc, argv, "IN OUT.png [options]",
                              "Removes white Gaussian noise from a picture (PNG, JPEG, BMP, PGM, PPM).\n"
-                             "The last line of the output: psnr_noisy=dB psnr=dB seconds=s",
+                             "The last line of the output: psnr_noisy=dB psnr=dB seconds=s, of the values as they are "
+                             "computed. The line before it has the PSNR of what the files hold: rounded and clipped.",
                              options, (int)(sizeof options / sizeof *options));
     if (s->draw && names != 0) fail(EXIT_USAGE, "--draw: takes no other names of files (got %d)", names);
     if (!s->draw && names != 2) fail(EXIT_USAGE, "needs two names, IN and OUT (got %d)", names);
@@ -131,6 +133,10 @@ int main(int argc, char **argv) {
     progress_clear();
     printf("%.2f atoms a patch in the mean\n", mean);
     picture_write(argv[1], &out);
+    if (s->add_noise)
+        printf("PSNR in the files: %.2f dB with noise, %.2f dB denoised\n", picture_file_psnr(&clean, &noisy, argv[1]),
+               picture_file_psnr(&clean, &out, argv[1]));
+    else if (clean.pixels) printf("PSNR in the file: %.2f dB\n", picture_file_psnr(&clean, &out, argv[1]));
     if (clean.pixels)
         printf("psnr_noisy=%.2f psnr=%.2f seconds=%.2f\n", picture_psnr(&clean, &noisy), picture_psnr(&clean, &out), seconds);
     else printf("psnr_noisy=n/a psnr=n/a seconds=%.2f\n", seconds);

@@ -105,8 +105,7 @@ static void mask_read(const picture *mask, const char *name, shs_real *limit, in
            (double)r.most);
 }
 
-/* Loses the pixels that the mask names, which become opaque as they are filled in, and those that are transparent: nobody knows
-   what such a pixel would show, and it stays transparent. */
+/* Loses the pixels that the mask names, which become opaque as they are filled in. */
 static void lose_masked(picture *a, const char *name, const char *in) {
     picture mask = picture_read(name);
     shs_real limit;
@@ -120,10 +119,32 @@ static void lose_masked(picture *a, const char *name, const char *in) {
         const int transparent = mask.alpha && mask.alpha[i] < MASK_HALF;
         int missing = mask_value(&mask, i) < limit;
         if (transparent) missing = clear;
-        if (missing && a->alpha) a->alpha[i] = 255;
-        if (missing || (a->alpha && a->alpha[i] <= 0)) lose(a, i);
+        if (!missing) continue;
+        if (a->alpha) a->alpha[i] = 255;
+        lose(a, i);
     }
     picture_free(&mask);
+}
+
+static size_t count_missing(const picture *a) {
+    size_t i, count = 0;
+    for (i = 0; i < picture_size(a); i++) count += pixel_missing(a->pixels[i]) != 0;
+    return count;
+}
+
+/* Nobody knows what a fully transparent pixel would show, so nothing is to be learnt from its colours. */
+static void lose_hidden(picture *a) {
+    size_t i;
+    for (i = 0; i < picture_area(a); i++)
+        if (picture_hidden(a, i)) lose(a, i);
+}
+
+/* Such a pixel keeps the colours that it was given with. */
+static void restore_hidden(picture *a, const picture *given) {
+    const size_t bytes = (size_t)a->channels * sizeof *a->pixels;
+    size_t i;
+    for (i = 0; i < picture_area(a); i++)
+        if (picture_hidden(a, i)) memcpy(picture_pixel(a, i), picture_pixel(given, i), bytes);
 }
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
@@ -151,7 +172,9 @@ static const option options[] = {
 static void parse(int argc, char **argv, const settings *s) {
     int names = read_options(argc, argv, "IN MASK OUT.png [options]\nIN OUT.png --remove PART [options]",
                              "Fills in the pixels of a picture (PNG, JPEG, BMP, PGM, PPM) that are black in MASK.\n"
-                             "The last line of the output: missing=part psnr=dB seconds=s",
+                             "The last line of the output: missing=part psnr=dB seconds=s, of the values as they are "
+                             "computed. The line before it has the PSNR of what the file holds: rounded. "
+                             "Fully transparent pixels do not count, and stay as they are unless MASK names them.",
                              options, (int)(sizeof options / sizeof *options));
     if (s->remove > 0 && names != 2) fail(EXIT_USAGE, "needs two names with --remove, IN and OUT (got %d)", names);
     if (!(s->remove > 0) && names != 3) fail(EXIT_USAGE, "needs three names, IN, MASK and OUT (got %d)", names);
@@ -160,8 +183,10 @@ static void parse(int argc, char **argv, const settings *s) {
     if (s->how.patch > 64) fail(EXIT_USAGE, "--patch: %d is too large: at most 64", s->how.patch);
 }
 
-/* The picture with NaN where it is to be filled in, and in *whole the true one where it is known. */
-static picture read_damaged(const char *in, const char *mask, const char *out, const settings *s, picture *whole) {
+/* The picture with NaN where it is to be filled in. *given: as it was read. *whole: the true one, where it is another that is
+   known. */
+static picture read_damaged(const char *in, const char *mask, const char *out, const settings *s, picture *given,
+                            picture *whole) {
     picture a = picture_read(in);
     if (a.width < s->how.patch || a.height < s->how.patch)
         fail(EXIT_ERROR, "%s: %d x %d pixels are less than one patch of %d x %d", in, a.width, a.height, s->how.patch,
@@ -170,11 +195,11 @@ static picture read_damaged(const char *in, const char *mask, const char *out, c
     if (mask) will_read(mask);
     if (s->reference) will_read(s->reference);
     picture_will_write(out, a.channels);
+    *given = picture_copy(&a, 0);
     if (s->remove > 0) {
         char *name = derived_name(out, "_removed", name_extension(out));
         picture removed;
         picture_will_write(name, a.channels);
-        *whole = picture_copy(&a, 0);
         lose_random(&a, s->remove, s->how.seed);
         removed = picture_copy(&a, 1);
         picture_write(name, &removed);
@@ -193,10 +218,11 @@ static picture read_damaged(const char *in, const char *mask, const char *out, c
 
 int main(int argc, char **argv) {
     settings *s = &chosen;
-    picture whole = SHS_ZERO, a;
+    picture given, whole = SHS_ZERO, a;
+    const picture *truth = NULL;
     const char *in, *out, *mask = NULL, *holes;
     shs_context ctx;
-    size_t i, lost = 0, values;
+    size_t lost, values;
     double start, seconds, part;
     parse(argc, argv, s);
     in = argv[0];
@@ -207,22 +233,29 @@ int main(int argc, char **argv) {
         out = argv[2];
         holes = mask;
     }
-    a = read_damaged(in, mask, out, s, &whole);
+    a = read_damaged(in, mask, out, s, &given, &whole);
+    if (s->remove > 0) truth = &given;
+    else if (s->reference) truth = &whole;
     values = picture_size(&a);
-    for (i = 0; i < values; i++) lost += pixel_missing(a.pixels[i]) != 0;
+    lost = count_missing(&a);
     part = (double)lost / (double)values;
-    if (lost == values) fail(EXIT_ERROR, "%s: nothing of the picture is left to learn from", holes);
+    lose_hidden(&a);
+    if (count_missing(&a) == values) fail(EXIT_ERROR, "%s: nothing of the picture is left to learn from", holes);
     ctx = example_context(s->threads, NULL);
     start = wall_clock();
-    if (lost > 0) {
-        fill_in(&ctx, &a, &s->how);
-    }
+    if (lost > 0) fill_in(&ctx, &a, &s->how);
     seconds = wall_clock() - start;
+    restore_hidden(&a, &given);
     progress_clear();
     picture_write(out, &a);
-    if (whole.pixels) printf("missing=%.3f psnr=%.2f seconds=%.2f\n", part, picture_psnr(&whole, &a), seconds);
-    else printf("missing=%.3f psnr=n/a seconds=%.2f\n", part, seconds);
+    if (truth) {
+        printf("PSNR in the file: %.2f dB\n", picture_file_psnr(truth, &a, out));
+        printf("missing=%.3f psnr=%.2f seconds=%.2f\n", part, picture_psnr(truth, &a), seconds);
+    } else {
+        printf("missing=%.3f psnr=n/a seconds=%.2f\n", part, seconds);
+    }
     example_end();
+    picture_free(&given);
     picture_free(&whole);
     picture_free(&a);
     return EXIT_SUCCESS;

@@ -57,6 +57,9 @@ static inline void picture_free(picture *a) {
     a->pixels = a->alpha = NULL;
 }
 
+/* Whether the pixel is fully transparent: nobody sees its colours. */
+static inline int picture_hidden(const picture *a, size_t pixel) { return a->alpha && a->alpha[pixel] <= 0; }
+
 /* Gives b, a picture of the same size made from a, what a has beside its colours: the depth of its values and the alpha. */
 static inline void picture_carry(const picture *a, picture *b) {
     b->white = a->white;
@@ -510,12 +513,29 @@ static inline void picture_will_write(const char *name, int channels) {
     will_write(name);
 }
 
-/* Writes a value, clipped to 0..255, to a file with the largest value `white`. Returns the place of the next value. */
+/* The largest value in a file of this name: PNG with two bytes a value has no other than 65535. */
+static inline int picture_file_white(const char *name, const picture *a) {
+    if (a->white > 255 && has_extension(name, ".png")) return PICTURE_WHITE;
+    return a->white;
+}
+
+/* A value as a file with the largest value `white` stores it: rounded, and clipped where it is outside 0..255. */
+static inline unsigned picture_stored(shs_real value, int white) {
+    const double scaled = (double)value * white / 255;
+    if (scaled >= white) return (unsigned)white;
+    if (scaled > 0) return (unsigned)(scaled + 0.5);
+    return 0;
+}
+
+/* Gives the values that are read again from a file with the largest value `white`. */
+static inline void picture_round(picture *a, int white) {
+    size_t i;
+    for (i = 0; i < picture_size(a); i++) a->pixels[i] = (shs_real)(picture_stored(a->pixels[i], white) * 255.0 / white);
+}
+
+/* Writes a value to a file with the largest value `white`. Returns the place of the next value. */
 static inline unsigned char *picture_put(unsigned char *to, shs_real value, int white) {
-    double scaled = (double)value * white / 255;
-    unsigned whole = 0;
-    if (scaled >= white) whole = (unsigned)white;
-    else if (scaled > 0) whole = (unsigned)(scaled + 0.5);
+    const unsigned whole = picture_stored(value, white);
     if (white > 255) *to++ = (unsigned char)(whole >> 8);
     *to++ = (unsigned char)(whole & 255);
     return to;
@@ -527,10 +547,10 @@ static inline void picture_write(const char *name, const picture *a) {
     const int with_alpha = a->alpha && png;
     const size_t area = picture_area(a), size = values_of(area, (channels + with_alpha) * bytes);
     unsigned char *samples = ALLOCATE(unsigned char, size), *to = samples;
-    int white = a->white, c;
+    const int white = picture_file_white(name, a);
     FILE *file;
     size_t i;
-    if (png && bytes == 2) white = PICTURE_WHITE;
+    int c;
     picture_check_name(name, a->channels);
     if (a->alpha && !png) warn("%s: only .png holds transparency: it is left out", name);
     for (i = 0; i < area; i++) {
@@ -551,15 +571,33 @@ static inline void picture_write(const char *name, const picture *a) {
     free(samples);
 }
 
-/* Of `other` against `clean`, in dB. */
+/* Of `other` against `clean`, in dB, over the pixels that both show. */
 static inline double picture_psnr(const picture *clean, const picture *other) {
-    size_t i, count = picture_size(clean);
+    size_t i, count = 0;
     double sum = 0;
-    for (i = 0; i < count; i++) {
-        double difference = (double)clean->pixels[i] - (double)other->pixels[i];
-        sum += difference * difference;
+    for (i = 0; i < picture_area(clean); i++) {
+        const shs_real *a = picture_pixel(clean, i), *b = picture_pixel(other, i);
+        int c;
+        if (picture_hidden(clean, i) || picture_hidden(other, i)) continue;
+        for (c = 0; c < clean->channels; c++) {
+            const double difference = (double)a[c] - (double)b[c];
+            sum += difference * difference;
+        }
+        count += (size_t)clean->channels;
     }
     return 10 * log10(255.0 * 255.0 * (double)count / sum);
+}
+
+/* The same of what a file of this name holds of `other`. */
+static inline double picture_file_psnr(const picture *clean, const picture *other, const char *name) {
+    picture stored = picture_create(other->width, other->height, other->channels);
+    double psnr;
+    memcpy(stored.pixels, other->pixels, picture_size(other) * sizeof *stored.pixels);
+    picture_carry(other, &stored);
+    picture_round(&stored, picture_file_white(name, other));
+    psnr = picture_psnr(clean, &stored);
+    picture_free(&stored);
+    return psnr;
 }
 
 #endif /* EXAMPLE_PICTURE_H */

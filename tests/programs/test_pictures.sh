@@ -56,6 +56,18 @@ if [ -c /dev/full ]; then
 else
     skip "there is no /dev/full"
 fi
+# psnr_of A B FROM: of two PGM of 24 x 24 pixels of a byte, over the columns from FROM on, as the files hold them.
+psnr_of() { paste <(tail -c 576 "$1" | od -An -v -tu1 -w1) <(tail -c 576 "$2" | od -An -v -tu1 -w1) |
+    awk -v from="$3" '(NR - 1) % 24 >= from { sum += ($1 - $2) ^ 2; n++ } END { printf "%.2f", 10 * log(255 ^ 2 * n / sum) / log(10) }'; }
+check "--add-noise" good small.pgm out.pgm --add-noise --sigma 40 $few
+psnr_files="$(psnr_of small.pgm out_noisy.pgm 0) dB with noise, $(psnr_of small.pgm out.pgm 0) dB denoised"
+check "--add-noise: the PSNR of what the files hold" grep -qx "PSNR in the files: $psnr_files" out.txt
+check "--add-noise: noise that was not clipped has another" bash -c "! grep -q \"psnr_noisy=$(psnr_of small.pgm out_noisy.pgm 0) \" out.txt"
+check "--reference" good out_noisy.pgm again.pgm --reference small.pgm --sigma 40 $few
+check "--reference: the PSNR of what the file holds" grep -qx "PSNR in the file: $(psnr_of small.pgm again.pgm 0) dB" out.txt
+check "--reference: that of the noisy file" grep -q "psnr_noisy=$(psnr_of small.pgm out_noisy.pgm 0) " out.txt
+"$program" --help >help.txt
+check "--help: says what the PSNR is of" bash -c "tr -s ' \n' ' ' <help.txt | grep -q 'what the files hold'"
 # Several devices, as which the processor passes here: the same error, in grey and in colour.
 colour() { printf 'P6\n48 40\n255\n'; awk 'BEGIN { for (i = 0; i < 48 * 40 * 3; i++) printf "%c", 40 + (i * i / 7 + i % 96) % 87 }'; }
 LC_ALL=C colour >colour.ppm
@@ -263,6 +275,19 @@ done
 check "--reduce in colour" good --reduce colour.ppm less.ppm
 check "colour" good less.ppm out.ppm --dictionary two.model --compare colour.ppm
 check "colour: near what was there" awk '/^psnr/ { sub(/.* psnr=/, ""); if ($1 + 0 > 35) found = 1 } END { exit !found }' out.txt
+if [ "$stb" ]; then
+    # Two truths that differ in fully transparent pixels alone.
+    plain 24 24 'x < 6 ? 0 : 255' >curtain.pgm
+    plain 24 24 'x < 6 ? 250 : 60 + x * y % 50' >behind.pgm
+    plain 24 24 'x < 6 ? 10 : 60 + x * y % 50' >other.pgm
+    for name in behind other; do ./plain_copy $name.pgm $name.png +curtain.pgm; done
+    good --reduce behind.png less.png
+    for name in behind other; do
+        check "--compare with hidden pixels, $name" good less.png out.png --dictionary two.model --compare $name.png
+        grep '^psnr' out.txt | cut -d' ' -f1,2 >$name.txt
+    done
+    check "--compare: hidden pixels do not count" cmp behind.txt other.txt
+fi
 check "learning from colour and grey" good --train colour.ppm half.pgm --save mixed.model $few
 plain 24 24 9 >flat.pgm
 check "learning from nothing but one grey" good flat.pgm out.pgm flat.pgm $few
@@ -309,7 +334,7 @@ grey '255' present.pgm
 grey '0' absent.pgm
 grey '(x > 6 && x < 18 && y > 6 && y < 18) || y == 3 ? 0 : 255' hole.pgm
 check "a hole wider than a patch" good slope.pgm hole.pgm out.pgm $few --reference slope.pgm
-check "a hole wider than a patch: near what was there" awk '{ sub(/.*psnr=/, ""); if ($1 + 0 < 25) exit 1 }' out.txt
+check "a hole wider than a patch: near what was there" awk '/^missing/ { sub(/.*psnr=/, ""); found = $1 + 0 >= 25 } END { exit !found }' out.txt
 cmp -l slope.pgm out.pgm >changed.txt
 check "known pixels stay as they are" awk '{ i = $1 - 14; x = i % 24; y = int(i / 24)
     if (i < 0 || !((x > 6 && x < 18 && y > 6 && y < 18) || y == 3)) exit 1 }' changed.txt
@@ -338,6 +363,31 @@ if [ "$stb" ]; then
         check "alpha as the mask: $pair: the same picture" bash -c "./copy out.png a.pgm && cmp a.pgm first.pgm"
     done
     check "alpha: what was filled in is opaque" bash -c "./copy out.png out.pgm - && cmp out.pgm present.pgm"
+    # Fully transparent pixels that the mask does not name: nobody sees them, so they neither count nor change.
+    grey 'x < 6 ? 0 : 255' curtain.pgm
+    grey 'x < 6 ? 200 - 7 * y : 100 + 4 * x + 2 * y + (x * y) % 5' behind.pgm
+    grey '(x > 9 && x < 16 && y > 9 && y < 16) ? 0 : 255' square.pgm
+    ./plain_copy behind.pgm behind.png +curtain.pgm
+    check "hidden pixels" good behind.png square.pgm out.png $few --reference behind.png
+    ./copy out.png out.pgm
+    cmp -l behind.pgm out.pgm >changed.txt
+    check "hidden pixels stay as they are" awk '{ i = $1 - 14; x = i % 24; y = int(i / 24)
+        if (i < 0 || !(x > 9 && x < 16 && y > 9 && y < 16)) bad = 1 } END { exit bad || NR == 0 }' changed.txt
+    check "hidden pixels stay hidden" bash -c "./copy out.png a.pgm - && ./plain_copy curtain.pgm b.pgm && cmp a.pgm b.pgm"
+    check "hidden pixels are not missing" grep -q '^missing=0.062 ' out.txt
+    check "hidden pixels do not count" grep -qx "PSNR in the file: $(psnr_of behind.pgm out.pgm 6) dB" out.txt
+    check "hidden pixels: other colours" good behind.png square.pgm out.png $few --reference slope.pgm
+    check "hidden pixels: other colours do not count" grep -qx "PSNR in the file: $(psnr_of slope.pgm out.pgm 6) dB" out.txt
+    grey 'x < 6 ? y : 100 + 4 * x + 2 * y + (x * y) % 5' behind.pgm
+    ./plain_copy behind.pgm behind.png +curtain.pgm
+    check "hidden pixels: with other colours" good behind.png square.pgm again.png $few
+    check "hidden pixels: nothing is learnt from them" bash -c "./copy again.png a.pgm && [ \$(cmp -l a.pgm out.pgm | awk '(\$1 - 14) % 24 >= 6' | wc -l) -eq 0 ]"
+    check "hidden pixels with --remove" good behind.png out.png --remove 0.3 $few
+    check "hidden pixels with --remove stay as they are" bash -c "./copy out.png a.pgm && [ \$(cmp -l a.pgm behind.pgm | awk '(\$1 - 14) % 24 < 6' | wc -l) -eq 0 ]"
+    ./copy out.png out.pgm
+    check "hidden pixels with --remove do not count" grep -qx "PSNR in the file: $(psnr_of behind.pgm out.pgm 6) dB" out.txt
+    ./plain_copy behind.pgm behind.png +absent.pgm
+    fails "nothing but hidden pixels" 1 "square.pgm: nothing of the picture is left" behind.png square.pgm bad.png $few
 fi
 check "nothing is missing" good slope.pgm present.pgm out.pgm $few
 check "nothing is missing: the same picture" cmp slope.pgm out.pgm
