@@ -33,7 +33,7 @@ static double estimate_sigma(const picture *a, const char *name) {
     shs_noise noise = SHS_ZERO;
     check(shs_noise_sigma(NULL, &image, &noise), "estimating the noise");
     if (noise.sigma < 0.01 * 255 / a->white) fail(EXIT_ERROR, "%s: no noise found in it; --sigma says how much there is", name);
-    printf("estimated sigma: %.4g\n", (double)noise.sigma);
+    printf("estimated sigma: %.4g, where white is 255\n", (double)noise.sigma);
     if (noise.guess) printf("That is a guess, %s. --sigma says what it is.\n", doubts[noise.guess]);
     return (double)noise.sigma;
 }
@@ -52,7 +52,8 @@ static settings chosen = {{0, 256, 30, 1, 1, 80000, 0}, 0, 0, NULL, NULL, NULL};
 
 static const option options[] = {
     {"The noise", NULL, OPTION_HEADING, NULL, 0, NULL},
-    {"--sigma", "S", OPTION_NUMBER, &chosen.how.sigma, 1e-5, "standard deviation of the noise (estimated; 25 to add)"},
+    {"--sigma", "S", OPTION_NUMBER, &chosen.how.sigma, 1e-5,
+     "standard deviation of the noise, where white is 255 at any depth (estimated; 25 to add)"},
     {"--add-noise", NULL, OPTION_SWITCH, &chosen.add_noise, 0,
      "IN is clean: add noise first, neither rounded nor clipped, and measure against IN"},
     {"--reference", "CLEAN", OPTION_TEXT, (void *)&chosen.reference, 0, "measure against this picture"},
@@ -81,6 +82,8 @@ static void parse(int argc, char **argv, const settings *s) {
                              options, (int)(sizeof options / sizeof *options));
     if (s->draw && names != 0) fail(EXIT_USAGE, "--draw: takes no other names of files (got %d)", names);
     if (!s->draw && names != 2) fail(EXIT_USAGE, "needs two names, IN and OUT (got %d)", names);
+    if (s->how.sigma > 255)
+        fail(EXIT_USAGE, "--sigma: %g is too large: at most 255, which is white whatever the depth of the file", s->how.sigma);
     if (s->add_noise && s->reference) fail(EXIT_USAGE, "--reference: with --add-noise the reference is IN itself");
 }
 

@@ -161,7 +161,7 @@ static const option options[] = {
     {"--atoms", "N", OPTION_COUNT, &chosen.how.atoms, 1, "atoms of the dictionary (256)"},
     {"--iterations", "K", OPTION_COUNT, &chosen.how.iterations, 1, "passes over the patches that touch a hole (30)"},
     {"--tolerance", "T", OPTION_NUMBER, &chosen.how.tolerance, 0,
-     "how near patches are coded in the last pass, root mean square (2)"},
+     "how near patches are coded in the last pass, root mean square, where white is 255 at any depth (2)"},
     {"--seed", "N", OPTION_SEED, &chosen.how.seed, 0, "seed of what is lost and of the choice of patches (1)"},
     {"Running", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--threads", "N", OPTION_COUNT, &chosen.threads, 0, "threads, 0 = all processors (0)"},
@@ -180,6 +180,9 @@ static void parse(int argc, char **argv, const settings *s) {
     if (!(s->remove > 0) && names != 3) fail(EXIT_USAGE, "needs three names, IN, MASK and OUT (got %d)", names);
     if (s->remove >= 1) fail(EXIT_USAGE, "--remove: %g leaves nothing: it must be below 1", s->remove);
     if (s->remove > 0 && s->reference) fail(EXIT_USAGE, "--reference: with --remove the reference is IN itself");
+    if (s->how.tolerance > 255)
+        fail(EXIT_USAGE, "--tolerance: %g is too large: at most 255, which is white whatever the depth of the file",
+             s->how.tolerance);
     if (s->how.patch > 64) fail(EXIT_USAGE, "--patch: %d is too large: at most 64", s->how.patch);
 }
 

@@ -67,7 +67,8 @@ check "--reference" good out_noisy.pgm again.pgm --reference small.pgm --sigma 4
 check "--reference: the PSNR of what the file holds" grep -qx "PSNR in the file: $(psnr_of small.pgm again.pgm 0) dB" out.txt
 check "--reference: that of the noisy file" grep -q "psnr_noisy=$(psnr_of small.pgm out_noisy.pgm 0) " out.txt
 "$program" --help >help.txt
-check "--help: says what the PSNR is of" bash -c "tr -s ' \n' ' ' <help.txt | grep -q 'what the files hold'"
+check "--help: says what the PSNR is of, and the unit of --sigma" bash -c "tr -s ' \n' ' ' <help.txt | grep 'what the files hold' | grep -q 'white is 255'"
+fails "--sigma in units of 16 bits" 2 "--sigma: 5140 is too large: at most 255, which is white" small.pgm bad.pgm --sigma 5140
 # Several devices, as which the processor passes here: the same error, in grey and in colour.
 colour() { printf 'P6\n48 40\n255\n'; awk 'BEGIN { for (i = 0; i < 48 * 40 * 3; i++) printf "%c", 40 + (i * i / 7 + i % 96) % 87 }'; }
 LC_ALL=C colour >colour.ppm
@@ -145,6 +146,7 @@ noisy16() { { printf 'P2\n48 48\n65535\n'; awk 'BEGIN { srand(3); for (i = 0; i 
 noisy16
 check "noise of 2 in 65535" good noisy16.pgm out.pgm $few
 check "noise of 2 in 65535: found" awk '/^estimated/ { d = $3 * 65535 / 255; if (d > 1.5 && d < 2.5) found = 1 } END { exit !found }' out.txt
+check "noise of 2 in 65535: its unit is told" grep -q '^estimated sigma: .*, where white is 255$' out.txt
 check "noise of 2 in 65535: may be given" good noisy16.pgm out.pgm $few --sigma 0.0078
 
 echo "== formats"
@@ -418,6 +420,7 @@ fails "the output over the mask" 2 "would replace the input" slope.pgm hole.pgm 
 fails "--remove 1" 2 "--remove: 1 leaves nothing" slope.pgm bad.pgm --remove 1
 fails "--remove with a mask" 2 "needs two names with --remove" slope.pgm hole.pgm bad.pgm --remove 0.5
 fails "no mask" 2 "needs three names" slope.pgm bad.pgm
+fails "--tolerance in units of 16 bits" 2 "--tolerance: 514 is too large: at most 255, which is white" slope.pgm bad.pgm --remove 0.5 --tolerance 514
 fails "--patch 65" 2 "--patch: 65 is too large" slope.pgm bad.pgm --remove 0.5 --patch 65
 fails "a patch larger than the picture" 1 "less than one patch of 30 x 30" slope.pgm bad.pgm --remove 0.5 --patch 30
 fails "an option that is none" 2 "--odd: unknown option" slope.pgm bad.pgm --odd
