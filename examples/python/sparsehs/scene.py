@@ -422,11 +422,17 @@ def derivative(cube: ArrayLike, order: int = 1, *, wavelengths: ArrayLike | None
 
 # ---- relative reflectance --------------------------------------------------------------------------------------------------
 
+def _whole_pixels(a, given, nodata):
+    """The pixels (count, bands) that have all bands, a few lines at a time. Fit uses the same pixels."""
+    for _, x in _blocks(*_columns(a, given), nodata):
+        yield x[np.isfinite(x).all(axis=2)]
+
+
 def _mean_pixel(a, given, nodata, logarithms, name):
     """The mean of each band over the pixels that have all bands; with logarithms, that of the logarithm, of pixels above 0."""
     total, pixels = np.zeros(a.shape[2]), 0
-    for _, x in _blocks(*_columns(a, given), nodata):
-        x = x[np.isfinite(x).all(axis=2) & (not logarithms or (x > 0).all(axis=2))]
+    for x in _whole_pixels(a, given, nodata):
+        x = x[(x > 0).all(axis=1)] if logarithms else x
         total += np.log(x).sum(axis=0) if logarithms else x.sum(axis=0)
         pixels += len(x)
     if not pixels:
@@ -435,13 +441,13 @@ def _mean_pixel(a, given, nodata, logarithms, name):
 
 
 def _lowest(a, given, nodata):
-    """Of each band the smallest value that is not missing."""
+    """The smallest value of each band over the pixels that have all bands. A missing pixel counts the same whether it is NaN,
+    no data, masked or not valid."""
     low = np.full(a.shape[2], np.inf)
-    for _, x in _blocks(*_columns(a, given), nodata):
-        low = np.fmin(low, np.fmin.reduce(x.reshape(-1, a.shape[2]), axis=0, initial=np.inf))
-    empty = np.flatnonzero(np.isinf(low))
-    if empty.size:
-        raise ArgumentError("cube: band %d has no value, expected one at least" % (empty[0] + 1))
+    for x in _whole_pixels(a, given, nodata):
+        low = np.minimum(low, x.min(axis=0, initial=np.inf))
+    if np.isinf(low).any():
+        raise ArgumentError("dark: no pixel has all bands, expected one at least")
     return low
 
 
@@ -468,10 +474,10 @@ def correct(cube: ArrayLike, method: str, *, region: tuple[int, int, int, int] |
     iarr    each band divided by its mean over the scene
     logres  log residuals (Green, Craig 1985): value times the scene's geometric mean, divided by those of the pixel and of the
             band; pixels with a value that is not above 0 become NaN
-    dark    each band less its smallest value
+    dark    each band less its smallest value over the scene
     gains   gain * value + offset, `gain` and `offset` (bands,): one of them must be given
 
-    valid, nodata: as of fit; pixels with a missing band become NaN."""
+    valid, nodata: as of fit; pixels with a missing band become NaN, and do not count for means and smallest values."""
     method = _word("method", method, CORRECTIONS)
     for name, value, owner in (("region", region, "flat"), ("gain", gain, "gains"), ("offset", offset, "gains")):
         _only_with(name, value is not None, "method", method, (owner,))
