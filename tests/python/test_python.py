@@ -1,6 +1,9 @@
 """make test-python: examples/python against scikit-learn, MDP, Spectral Python and plain NumPy, and what goes wrong there."""
 
 import _thread
+import ast
+import inspect
+import json
 import math
 import os
 import pickle
@@ -994,6 +997,17 @@ def test_inpainting():
     assert sparsehs.inpaint(clean.astype(np.uint8), hole, **few).dtype == np.float32
 
 
+@pytest.mark.parametrize("real", REALS)
+def test_a_picture_of_any_layout_is_filled_in_the_same(real):
+    clean = np.dstack([picture(32, 40)[0] + shift for shift in (0, 5, 9)]).astype(real)
+    hole = np.random.default_rng(0).random((32, 40)) < 0.3
+    fill = lambda image: sparsehs.inpaint(image, hole, atoms=200, iterations=1, rounds=1, training=300)  # noqa: E731
+    want = fill(clean)
+    for layout in np.asfortranarray(clean), clean[::-1].copy()[::-1], clean.astype(clean.dtype.newbyteorder(">")):
+        got = fill(layout)
+        assert got.dtype == real and np.array_equal(got, want)
+
+
 def test_denoising_is_that_of_the_program(tmp_path, monkeypatch):
     program = os.path.join(ROOT, "build", "denoise")
     if not os.path.exists(program):
@@ -1107,6 +1121,113 @@ def test_pixels_that_are_missing():
     for model in sparsehs.fit("pca", cube, valid=valid), sparsehs.fit("pca", marked, nodata=-9999), sparsehs.fit("pca", holes):
         assert model.count == valid.sum() and np.allclose(model.eigenvalues, want.eigenvalues)
     assert np.array_equal(np.isnan(sparsehs.rx(cube, valid=valid)), ~valid)
+
+
+def calls_of_cubes():
+    """A call of every function that takes a cube, by its name and a word."""
+    material = scene()[::20, 25]
+    waves, classes, known = np.linspace(450, 2450, 12), np.arange(40 * 50).reshape(40, 50) % 2, (scene().mean((0, 1)), np.eye(12))
+    all_bands = "(#3-#8)/(#3+#8)" + "".join("+0*#%d" % band for band in range(1, 13))  # index ignores bands without a name here
+    models = {kind: sparsehs.fit(kind, scene(), 4, **({"approach": "symmetric"} if kind == "ica" else {}))
+              for kind in ("pca", "mnf", "ica", "rx")}
+    calls = {"compare": lambda cube, **how: sparsehs.compare(cube, scene(), **how),
+             "compare other": lambda cube, **how: sparsehs.compare(scene(), cube, **how),
+             "rx_classes": lambda cube, **how: sparsehs.rx_classes(cube, classes, **how),
+             "rx_local": lambda cube, **how: sparsehs.rx_local(cube, 3, 11, **how),
+             "unmix errors": lambda cube, **how: sparsehs.unmix(cube, material, errors=True, **how),
+             "match": lambda cube, **how: sparsehs.match(cube, material, **how),
+             "ppi": lambda cube, **how: sparsehs.ppi(cube, 50, threshold=0.1, **how),
+             "bands": lambda cube, **how: sparsehs.bands(cube, band_snr=0, **how)[1],
+             "smooth": lambda cube, **how: sparsehs.smooth(cube, 3, **how),
+             "resample": lambda cube, **how: sparsehs.resample(cube, [800, 1500], [300, 300], wavelengths=waves, **how)[0],
+             "derivative": lambda cube, **how: sparsehs.derivative(cube, 2, wavelengths=waves, **how),
+             "index": lambda cube, **how: sparsehs.index(cube, all_bands, **how),
+             "detect background": lambda cube, **how: sparsehs.detect(cube, material, background=known, **how),
+             "detect labels": lambda cube, **how: sparsehs.detect(cube, material, labels=classes, **how),
+             "detect columns": lambda cube, **how: sparsehs.detect(cube, material, columns=True, **how)}
+    for function in sparsehs.pca, sparsehs.mnf, sparsehs.ica:
+        calls[function.__name__] = lambda cube, f=function, **how: f(cube, 3, **how)[0]
+    for kind, model in models.items():
+        calls["fit " + kind] = lambda cube, k=kind, **how: sparsehs.fit(k, cube, 3, **how).eigenvalues
+        calls["transform " + kind] = lambda cube, m=model, **how: m.transform(cube, **how)
+    for kind in "pca", "mnf":
+        calls["denoise " + kind] = lambda cube, m=models[kind], **how: m.denoise(cube, 2, **how)
+    calls["inverse_transform"] = lambda cube, m=sparsehs.fit("pca", scene()), **how: m.inverse_transform(cube, **how)
+    for trim in 0, 0.1:
+        calls["rx %g" % trim] = lambda cube, t=trim, **how: sparsehs.rx(cube, trim=t, **how)
+    methods = {"count": "hysime hfc nwhfc", "continuum": "divide subtract", "correct": "iarr logres dark",
+               "similarity": "sam sid sidsam ns3 jmsam", "unmix": "full nonnegative sum none scaled", "unmix_sparse": "lasso nnomp",
+               "endmembers": "vca nfindr atgp", "detect": "mf cem ace sace glrt sam"}
+    for name, words in methods.items():
+        more = {"continuum": dict(wavelengths=waves)}.get(name, {})
+        beside = {"endmembers": (3,)}.get(name, ())
+        if name in ("similarity", "unmix", "unmix_sparse", "detect"):
+            beside = (material,)
+        for word in words.split():
+            calls[name + " " + word] = (lambda cube, f=getattr(sparsehs, name), b=beside, w=word, m=more, **how:
+                                        f(cube, *b, w, **m, **how))
+    for method in "osp", "amsd":
+        calls["detect " + method] = (lambda cube, m=method, **how:
+                                     sparsehs.detect(cube, material[0], m, undesired=material[1:], **how))
+    calls["correct flat"] = lambda cube, **how: sparsehs.correct(cube, "flat", region=(1, 2, 20, 9), **how)
+    calls["correct gains"] = lambda cube, **how: sparsehs.correct(cube, "gains", gain=waves, offset=waves, **how)
+    return calls
+
+
+def results(made):
+    return made if isinstance(made, tuple) else (made,)
+
+
+def test_calls_of_cubes_are_of_all_functions():
+    functions = [name for name in sparsehs.__all__ if inspect.isfunction(getattr(sparsehs, name))]
+    take_cubes = {name for name in functions if "cube" in inspect.signature(getattr(sparsehs, name)).parameters}
+    take_cubes |= {"transform", "inverse_transform", "denoise"}  # of Model
+    assert take_cubes == {name.split()[0] for name in calls_of_cubes()}
+
+
+@pytest.mark.parametrize("real", [np.float32, np.float64, np.int16])
+def test_a_pixel_is_missing_in_one_way_in_every_function(real):
+    """A band of it is NaN, masked or the no-data value, or valid leaves it out: its other bands, which hold the smallest and the
+    largest values here, count for nothing."""
+    rng = np.random.default_rng(4)
+    cube, gone = scene(real=real), rng.random((40, 50)) < 0.04
+    lost = np.zeros(cube.shape, bool)
+    lost[gone, rng.integers(0, 12, gone.sum())] = True
+    cube[gone & (rng.random(gone.shape) < 0.5)] = -700
+    cube[gone & (cube[..., 0] > 0)] = 9000
+    marked = np.where(lost, real(-9999), cube)
+    ways = {"masked": (np.ma.array(cube, mask=lost), {}), "valid": (cube, dict(valid=~gone)),
+            "both": (np.ma.array(marked, mask=lost & (np.arange(50) < 20)[:, None]), dict(nodata=-9999))}
+    if real != np.int16:
+        ways["NaN"] = np.where(lost, real(np.nan), cube), {}
+    for name, call in calls_of_cubes().items():
+        want = results(call(marked, nodata=-9999))
+        for way, (given, how) in ways.items():
+            for one, other in zip(want, results(call(given, **how))):
+                rounding = 1e-6 if name == "bands" else 1e-12  # bands reads masked integers as floats
+                assert np.allclose(one, other, rtol=rounding, atol=0, equal_nan=True), (name, way)
+
+
+@pytest.mark.parametrize("real", REALS)
+def test_a_cube_of_any_layout_is_the_same_in_every_function(real):
+    cube = scene(real=real)
+    wide = np.zeros((80, 100, 24), real)
+    wide[::2, 1::2, ::2] = cube
+    fixed = np.ascontiguousarray(cube[::-1, :, ::-1])
+    fixed.flags.writeable = False
+    layouts = np.asfortranarray(cube), wide[::2, 1::2, ::2], fixed[::-1, :, ::-1], cube.astype(cube.dtype.newbyteorder(">"))
+    for name, call in calls_of_cubes().items():
+        # C takes another way through the pixels, with another rounding. NumPy's part is the same to the last bit.
+        by_numpy = "similarity", "match", "compare", "smooth", "resample", "continuum", "derivative", "correct", "index"
+        same = name.split()[0] in by_numpy
+        tolerance = 0 if same else {np.float32: 1e-4, np.float64: 1e-9}[real]
+        want = results(call(cube))
+        for layout in layouts:
+            for one, other in zip(want, results(call(layout))):
+                assert np.asarray(one).dtype == np.asarray(other).dtype, name
+                size = np.nanmax(np.abs(one), initial=0)
+                assert np.allclose(one, other, rtol=0, atol=tolerance * size, equal_nan=True), name
+    assert np.array_equal(cube, scene(real=real))
 
 
 def test_mnf_is_that_of_spectral_python():

@@ -338,7 +338,7 @@ def similarity(cube: ArrayLike, spectra: ArrayLike, method: str = "sam", *, vali
     method = _word("method", method, ("sam", "sid", "sidsam", "ns3", "jmsam"))
     t = _spectra(spectra, "spectra", cube)
     _, a, given = _cube(cube, valid, nodata)
-    x = a.astype(np.float64)
+    x = a.astype(np.float64, order="C")  # sums over the bands of another order differ in their last digits
     missing = ~np.isfinite(x).all(2) | (given["valid"] == 0 if "valid" in given else False)
     if nodata is not None:
         missing |= _is_nodata(a, nodata).any(2)
@@ -399,7 +399,7 @@ def compare(cube: ArrayLike, other: ArrayLike, *, valid: ArrayLike | None = None
     (_, a, of_first), (_, b, of_second) = _cube(cube, valid, nodata), _cube(other, valid, nodata)
     off, angle = np.empty(a.shape[:2]), np.empty(a.shape[:2])
     for y in range(len(a)):  # a cube may be large
-        p, q = a[y].astype(np.float64), b[y].astype(np.float64)
+        p, q = a[y].astype(np.float64, order="C"), b[y].astype(np.float64, order="C")
         for values, raw, given in (p, a[y], of_first), (q, b[y], of_second):
             if "valid" in given:
                 values[given["valid"][y] == 0] = np.nan
@@ -440,7 +440,7 @@ def _misfit(a, spectra, shares):
     out = np.empty(a.shape[:2])
     for of_line, pixels, parts in zip(out, a, shares.reshape(a.shape[:2] + (len(spectra),))):
         with np.errstate(under="ignore"):
-            of_line[:] = np.sqrt(np.square(pixels.astype(np.float64) - parts @ spectra).mean(axis=-1))
+            of_line[:] = np.sqrt(np.square(pixels.astype(np.float64, order="C") - parts @ spectra).mean(axis=-1))
     return out.reshape(shares.shape[:-1])
 
 

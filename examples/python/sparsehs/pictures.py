@@ -195,7 +195,8 @@ def _damaged(image, missing, alpha):
     masked, a = _missing(image), _array(_data(image), "image")
     if a.ndim not in (2, 3) or 0 in a.shape:
         raise ArgumentError("image: its shape is %s, expected (height, width) or (height, width, channels)" % (a.shape,))
-    real = np.float32 if a.dtype in (np.float32, np.float16) or (a.dtype.kind != "f" and a.dtype.itemsize < 3) else np.float64
+    single = a.dtype.itemsize <= (4 if a.dtype.kind == "f" else 2)  # in either byte order
+    real = np.float32 if single else np.float64
     hole = np.isnan(a) if a.dtype.kind == "f" else np.zeros(a.shape, bool)
     if masked is not None:
         hole |= masked
@@ -205,7 +206,7 @@ def _damaged(image, missing, alpha):
     a, opacity = _alpha_split(a, alpha)
     hole = _alpha_split(hole, alpha)[0]
     shape = a.shape[:2] + (-1,)
-    a, hole = np.array(a.reshape(shape), real, order="C"), hole.reshape(shape)
+    a, hole = np.array(a.reshape(shape), real, order="C"), np.ascontiguousarray(hole.reshape(shape))
     if not np.isfinite(a[~hole]).all():
         raise ArgumentError("image: a known value is infinite")
     return a, hole, opacity
