@@ -87,6 +87,20 @@ def test_omp_reaches_its_tolerance():
     assert np.all(np.linalg.norm(Y - codes.decode(D), axis=1) <= each)
     limits = np.arange(len(Y)) % 5
     assert np.all(sparsehs.omp(D, Y, sparsity_each=limits).used <= limits)
+    assert np.array_equal(sparsehs.omp(D, Y, 3, tolerance_each=each).coefs, sparsehs.omp(D, Y, 3, 0.0, tolerance_each=each).coefs)
+
+
+def test_limits_of_all_signals_and_of_each_are_not_given_together():
+    """The library reads those of each signal in place of the one of all."""
+    Y, D, _ = planted()
+    each, limits = np.full(600, 0.5), np.full(600, 6)
+    gram = lambda **given: sparsehs.omp_gram(D @ D.T, Y @ D.T, norms2=np.square(Y).sum(axis=1), **given)  # noqa: E731
+    for call in (lambda **given: sparsehs.omp(D, Y, **given), gram, lambda **given: sparsehs.ksvd(Y, 30, iterations=1, **given)):
+        refused(lambda: call(sparsity=2, sparsity_each=limits), "sparsity_each: cannot be used together with sparsity")
+        refused(lambda: call(tolerance=1, tolerance_each=each), "tolerance_each: cannot be used together with tolerance")
+        refused(lambda: call(sparsity=0, sparsity_each=limits), "sparsity: 0, expected at least 1")
+        call(sparsity=2, tolerance_each=each)
+        call(tolerance=1, sparsity_each=limits)
 
 
 def test_options_of_coding():
@@ -190,7 +204,7 @@ def test_nothing_is_selected():
     none = np.zeros(len(Y), bool)
     for empty in (Y[:0], Y[none], np.zeros((0, Y.shape[1])), Y[none].astype(np.float32), Y.T[:, none].T):
         for codes in (sparsehs.omp(D, empty, 3, errors=True), sparsehs.lasso(D, empty, 0.1), sparsehs.omp(D, empty, tolerance=1.0),
-                      sparsehs.omp(D, empty, 3, mask=empty > 0, weights=empty, sparsity_each=[]),
+                      sparsehs.omp(D, empty, mask=empty > 0, weights=empty, sparsity_each=[]),
                       sparsehs.omp(D, empty, 3, groups=[]), sparsehs.omp_gram(D @ D.T, empty @ D.T, 3)):
             assert len(codes) == 0 and codes.toarray().shape == (0, len(D)) and codes.tocsr().shape == (0, len(D))
             assert codes.decode(D).shape == (0, Y.shape[1])

@@ -127,7 +127,7 @@ def _masked_signals(Y, options):
     return _data(Y)
 
 
-def _coding(library, shape, options):
+def _coding(library, shape, options, sparsity, tolerance):
     """Of the options of coding those that are arrays, as C takes them."""
     m, p = shape
     if options.get("sparsity_each") is not None:
@@ -145,7 +145,7 @@ def _coding(library, shape, options):
             options[name], options[ld] = _rows(given != 0 if name == "mask" else given, name, kind)
     if options.get("groups") is not None:
         options["groups"], options["group_count"] = _groups(options["groups"], m)
-    _together(options)
+    _together(dict(options, sparsity=sparsity, tolerance=tolerance))
     return options
 
 
@@ -179,7 +179,7 @@ def _groups(groups, m):
 
 
 NOT_TOGETHER = {"nonnegative": ("mask", "weights", "skip_nan", "groups"), "groups": ("mask", "weights", "skip_nan"),
-                "selection 'ols'": ("nonnegative",),
+                "selection 'ols'": ("nonnegative",), "sparsity_each": ("sparsity",), "tolerance_each": ("tolerance",),
                 "method 'subspace'": ("nonnegative", "mask", "weights", "skip_nan", "groups", "selection 'ols'")}
 
 
@@ -189,7 +189,7 @@ def _is_set(options, name):
 
 
 def _together(options):
-    """Names what the library does not do together."""
+    """Names what the library does not do together, or of which it reads only one."""
     given = {name for name in options if _is_set(options, name)}
     for option in "selection", "method":
         if isinstance(options.get(option), str):
@@ -245,7 +245,8 @@ def omp(D: ArrayLike, Y: ArrayLike, sparsity: int | None = None, tolerance: floa
     weights          (m, p) or (p,): how much each value counts; errors and tolerance are then of the weighted sum
     groups           the first signal of each group, ascending from 0: signals of a group share their atoms (simultaneous OMP).
                      The tolerance is then of the norm of all that is left of the group
-    sparsity_each, tolerance_each    (m,): limits of each signal; of a group those of its first signal count
+    sparsity_each    (m,): how many atoms each signal may have, in place of sparsity; 0: none
+    tolerance_each   (m,): the tolerance of each signal, in place of tolerance. Of a group the limits of its first signal count
     gram_mode        "auto", "always", "never": whether D @ D.T is formed; the codes are the same but for rounding"""
     Y = _masked_signals(Y, options)
     library, Y, ldy = _signals(Y)
@@ -253,8 +254,7 @@ def omp(D: ArrayLike, Y: ArrayLike, sparsity: int | None = None, tolerance: floa
     D, ldd = _dictionary(D, p, library.real)
     n, tolerance = D.shape[0], _tolerance(tolerance)
     _ends(sparsity, tolerance, options, min(n, p))
-    options = _coding(library, Y.shape, options)
-    sparsity = None if options.get("sparsity_each") is not None else sparsity
+    options = _coding(library, Y.shape, options, sparsity, tolerance)
     codes = Codes(m, n, _stride(sparsity, p, n, options), library.real)
     report = np.zeros(4) if errors else None
     if errors:
@@ -281,8 +281,7 @@ def omp_gram(gram: ArrayLike | None, correlations: ArrayLike, sparsity: int | No
     m, n = dty.shape
     tolerance = _tolerance(tolerance)
     _ends(sparsity, tolerance, options, n)
-    options = _coding(library, (m, n), options)
-    sparsity = None if options.get("sparsity_each") is not None else sparsity
+    options = _coding(library, (m, n), options, sparsity, tolerance)
     codes = Codes(m, n, _stride(sparsity, n, n, options), library.real)
     report = None
     if norms2 is not None:
@@ -412,7 +411,7 @@ def ksvd(Y: ArrayLike, atoms: int, sparsity: int | None = None, iterations: int 
     (m, p), n = Y.shape, _count(atoms, "atoms")
     iterations = 10 if iterations is None else _count(iterations, "iterations")
     tolerance = _tolerance(tolerance)
-    options = _coding(library, Y.shape, options)
+    options = _coding(library, Y.shape, options, sparsity, tolerance)
     _learnable(m, options)
     D, start = _start(start, n, p, library.real)
     ends = tolerance or options.get("tolerance_each") is not None
