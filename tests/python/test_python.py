@@ -2158,6 +2158,67 @@ def test_pip_installs_it(tmp_path):
     assert str(tmp_path) in said and "(5, 2)" in said
 
 
+def test_attributes_and_overloads_are_declared():
+    """What a type checker sees: py.typed promises it."""
+    Y, _, _ = planted(m=80)
+    learnt = sparsehs.ksvd(Y, 30, 3, 1, codes=True)
+    enlarger = sparsehs.superres_learn([picture()[0]], 2, atoms=20, iterations=1, patches=500)
+    models = [sparsehs.fit(kind, scene(), 3, wavelengths=np.arange(12) + 400.0) for kind in ("pca", "mnf", "ica", "rx")]
+    for one in [learnt, learnt.codes, sparsehs.online(Y, 30, 3), enlarger, *models]:
+        assert set(vars(one)) <= set(type(one).__annotations__), type(one)
+    for name in sorted(os.listdir(os.path.join(PYTHON, "sparsehs"))):
+        if not name.endswith(".py"):
+            continue
+        with open(os.path.join(PYTHON, "sparsehs", name)) as file:
+            functions = [one for one in ast.parse(file.read()).body if isinstance(one, ast.FunctionDef)]
+        last = {one.name: one for one in functions}
+        for one in functions:
+            names = lambda of: [argument.arg for argument in [*of.args.args, *of.args.kwonlyargs]]  # noqa: E731
+            assert names(one) == names(last[one.name]), one.name
+
+
+TYPED = """
+import numpy as np
+import sparsehs
+
+D, Y, cube = np.eye(4), np.ones((5, 4)), np.ones((6, 7, 4))
+codes = sparsehs.omp(D, Y, 2, errors=True)
+print(codes.errors2.sum(), codes.report["rmse"], codes.used.max(), codes.coefs.T, len(codes), codes.n)
+print(sparsehs.lasso(D, Y, 0.1).toarray(), sparsehs.lasso(D, Y, 1).gaps.max())
+print([path.toarray() for path in sparsehs.lasso(D, Y, [0.3, 0.1])], sparsehs.lasso(D, Y, np.ones(2))[0].toarray())
+learnt = sparsehs.ksvd(Y, 8, 2, codes=True)
+print(learnt.codes.toarray(), learnt.D.T, learnt.rmse + learnt.mean_atoms, learnt.history["rmse_coding"][-1])
+state = sparsehs.online(Y, 8, 2)
+print(state.D.T, state.sums_xx.T, state.batches + state.signal_count)
+components, model = sparsehs.pca(cube, 3)
+print(components.shape, (model.eigenvalues[:3] / model.total_variance).round(2), model.kind.upper(), model.wavelengths[0])
+print(sparsehs.fit("mnf", cube).noise.T, sparsehs.fit("ica", cube).reports[:, 0], model.count / 2, model.bands + 1)
+print(sparsehs.unmix(cube, D).sum(axis=-1))
+shares, misfit = sparsehs.unmix(cube, D, errors=True)
+print(misfit.max(), sparsehs.Enlarger.load("name").model.mean, sparsehs.build_info().split())
+try:
+    sparsehs.ksvd(Y, 8)
+except sparsehs.Cancelled as stopped:
+    print(stopped.best.D, stopped.status)
+"""
+
+
+def test_types_of_usual_calls(tmp_path):
+    """mypy reads the package as one that is installed: only what users call is checked."""
+    pytest.importorskip("mypy")
+    with open(os.path.join(PYTHON, "README.md")) as file:
+        readme = "\n".join(re.findall(r"```python\n(.*?)```", file.read(), re.S))
+    with open(os.path.join(PYTHON, "ten_minutes.ipynb")) as file:
+        cells = [cell["source"] for cell in json.load(file)["cells"] if cell["cell_type"] == "code"]
+    notebook = "\n".join(line for cell in cells for line in "".join(cell).split("\n") if not line.startswith(("%", "!")))
+    untyped = ["--ignore-missing-imports"]
+    for name, text, how in ("calls", TYPED, ["--strict"]), ("readme", readme, []), ("notebook", notebook, untyped):
+        (tmp_path / (name + ".py")).write_text(text)
+        said = subprocess.run([sys.executable, "-m", "mypy", *how, "--follow-imports", "silent", name + ".py"], cwd=tmp_path,
+                              env=dict(os.environ, MYPYPATH=PYTHON), capture_output=True, text=True)
+        assert said.returncode == 0, said.stdout + said.stderr
+
+
 def numbers(text):
     return [float(number) for number in re.findall(r"-?\d+\.?\d*", text)]
 

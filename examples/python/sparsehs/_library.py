@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from typing import Callable, Union
+from typing import Any, Callable, Union
 
 import numpy as np
 
@@ -21,7 +21,7 @@ import numpy as np
 
 class Error(RuntimeError):
     """What the library says about a failure. status is its name in sparsehs.h."""
-    status = None
+    status: Union[str, None] = None
 
 
 class ArgumentError(Error, ValueError):
@@ -34,7 +34,7 @@ class OutOfMemory(Error, MemoryError):
 
 class Cancelled(Error):
     """progress returned something true. best: the best dictionary so far, of ksvd."""
-    best = None
+    best: Any = None
 
 
 # ---- words and numbers of options --------------------------------------------------------------------------------------------
@@ -458,6 +458,6 @@ def _threads(threads):
     return threads
 
 
-def build_info():
+def build_info() -> str:
     """One line for each of the two compiled libraries: version, type, kernels, OpenMP."""
     return "\n".join(library.c.shim_build_info().decode() for library in (_float, _double))

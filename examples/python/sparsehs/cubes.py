@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from .signals import lasso, omp
 
 if TYPE_CHECKING:
     import os
-    from typing import Any
+    from typing import Any, Literal
 
     from numpy.typing import ArrayLike
 
@@ -32,9 +32,29 @@ class Model:
                   iterations, restarts, converged, change, kurtosis, negentropy, extraction
 
     A model is kept as the file that the program `hypercube --save` writes and its `apply` reads. Models can be pickled."""
-    wavelengths: np.ndarray | None = None
+    file: bytes
+    kind: str
+    bands: int
+    components: int
+    count: float
+    wavelengths: np.ndarray | Any = None  # "| Any": who has given them knows that they are there
 
-    def __init__(self, file):
+    # Of these a model has those of its kind.
+    mean: np.ndarray
+    scale: np.ndarray
+    eigenvalues: np.ndarray
+    vectors: np.ndarray
+    backward: np.ndarray
+    total_variance: float
+    noise: np.ndarray
+    whitening: np.ndarray
+    unmixing: np.ndarray
+    mixing: np.ndarray
+    rotation: np.ndarray
+    converged: np.ndarray
+    reports: np.ndarray
+
+    def __init__(self, file: bytes | bytearray | memoryview) -> None:
         self.file = bytes(file)
         head = self.file[:64]
         if len(self.file) < 68 or head[:8] != b"SHSmodel" or zlib.crc32(head[:60]) != int.from_bytes(head[60:], "little"):
@@ -409,6 +429,24 @@ def compare(cube: ArrayLike, other: ArrayLike, *, valid: ArrayLike | None = None
         with np.errstate(under="ignore"):
             off[y], angle[y] = _difference(p, q)
     return (off[0], angle[0]) if np.ndim(cube) == 2 else (off, angle)
+
+
+@overload
+def unmix(cube: ArrayLike, endmembers: ArrayLike, constraint: str = "full", *, errors: Literal[False] = False,
+          valid: ArrayLike | None = None, nodata: float | None = None, threads: int = 0, progress: Progress = None,
+          device: str | None = None) -> np.ndarray: ...
+
+
+@overload
+def unmix(cube: ArrayLike, endmembers: ArrayLike, constraint: str = "full", *, errors: Literal[True],
+          valid: ArrayLike | None = None, nodata: float | None = None, threads: int = 0, progress: Progress = None,
+          device: str | None = None) -> tuple[np.ndarray, np.ndarray]: ...
+
+
+@overload
+def unmix(cube: ArrayLike, endmembers: ArrayLike, constraint: str = "full", *, errors: bool,
+          valid: ArrayLike | None = None, nodata: float | None = None, threads: int = 0, progress: Progress = None,
+          device: str | None = None) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
 
 
 @labelled("endmember", "pixels")

@@ -33,8 +33,12 @@ FACTORS = 2, 3, 4
 class Enlarger:
     """What superres_learn returns: factor, model (principal components of patches' features), low (n, k) and high (n, p), a pair of
     dictionaries. It is kept as the file that the program `superres --save` writes and its `--dictionary` reads."""
+    factor: int
+    model: Model
+    low: np.ndarray
+    high: np.ndarray
 
-    def __init__(self, factor, model, low, high):
+    def __init__(self, factor: int, model: Model, low: np.ndarray, high: np.ndarray) -> None:
         self.factor, self.model, self.low, self.high = factor, model, low, high
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -12,9 +12,9 @@ from ._library import ArgumentError, Cancelled, _double, _float, _word
 
 if TYPE_CHECKING:
     import scipy.sparse
-    from typing import Any
+    from typing import Any, Sequence
 
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, DTypeLike
 
     from ._library import Progress
 
@@ -28,16 +28,21 @@ class Codes:
     for k < used[i], in the order in which they were chosen; what lies behind is 0. errors2 (m,): |y - Dx|^2, where omp was asked
     for it; gaps (m,): duality gaps of lasso, as parts of |y|^2 / 2; report: sums over all signals."""
 
-    errors2: np.ndarray | None
-    gaps: np.ndarray | None
-    report: dict[str, float] | None
+    # "| Any": who has asked for errors knows that they are there. With "| None" a type checker would refuse codes.errors2.sum().
+    n: int
+    used: np.ndarray
+    atoms: np.ndarray
+    coefs: np.ndarray
+    errors2: np.ndarray | Any
+    gaps: np.ndarray | Any
+    report: dict[str, float] | Any
 
-    def __init__(self, m, n, stride, real):
+    def __init__(self, m: int, n: int, stride: int, real: DTypeLike) -> None:
         self.n, self.errors2, self.gaps, self.report = n, None, None, None
         self.used, self.atoms = np.zeros(m, np.intc), np.zeros((m, stride), np.intc)
         self.coefs = np.zeros((m, stride), real)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.used)
 
     def _given(self):
@@ -301,6 +306,20 @@ def omp_gram(gram: ArrayLike | None, correlations: ArrayLike, sparsity: int | No
 LASSO_REPORT = "nonzeros", "not_reached", "cut", "objective", "gap"
 
 
+@overload
+def lasso(D: ArrayLike, Y: ArrayLike, lambda1: float, lambda2: float = 0.0, *, relative: bool = False,
+          nonnegative: bool = False, gap: float | None = None, sweeps: int | None = None, most: int | None = None,
+          gram: ArrayLike | None = None, threads: int = 0, progress: Progress = None,
+          device: str | None = None) -> Codes: ...
+
+
+@overload
+def lasso(D: ArrayLike, Y: ArrayLike, lambda1: Sequence[float] | np.ndarray, lambda2: float = 0.0, *, relative: bool = False,
+          nonnegative: bool = False, gap: float | None = None, sweeps: int | None = None, most: int | None = None,
+          gram: ArrayLike | None = None, threads: int = 0, progress: Progress = None,
+          device: str | None = None) -> list[Codes]: ...
+
+
 def lasso(D: ArrayLike, Y: ArrayLike, lambda1: ArrayLike, lambda2: float = 0.0, *, relative: bool = False,
           nonnegative: bool = False, gap: float | None = None, sweeps: int | None = None, most: int | None = None,
           gram: ArrayLike | None = None, threads: int = 0, progress: Progress = None,
@@ -363,8 +382,15 @@ class Learnt:
     iterations, and the history of each (rmse_coding, mean_atoms, atoms_used, replaced, pruned; rmse_test, of the signals in
     `test`, -1 without any); codes, where they were asked for."""
     HISTORY = "rmse_coding", "mean_atoms", "atoms_used", "replaced", "pruned", "rmse_test"
+    D: np.ndarray
+    rmse: float
+    mean_atoms: float
+    iterations: int
+    best_iteration: int
+    history: dict[str, np.ndarray]
+    codes: Codes | Any  # None where they were not asked for; see errors2 of Codes
 
-    def __init__(self, D, history, result, codes):
+    def __init__(self, D: np.ndarray, history: np.ndarray, result: np.ndarray, codes: Codes | None) -> None:
         self.D, self.codes = D, codes
         self.iterations, self.best_iteration, self.rmse, self.mean_atoms = int(result[0]), int(result[1]), result[2], result[3]
         self.history = {name: history[:self.iterations, i].copy() for i, name in enumerate(self.HISTORY)}
@@ -450,8 +476,14 @@ class Online:
     (n, n) and sums_yx (n, p), by which past signals count; the history of the last call, one entry a batch (signal_count, rmse,
     mean_atoms, rmse_test, atoms_used, replaced, pruned), whose errors are of the dictionary before it has seen the batch."""
     HISTORY = "signal_count", "rmse", "mean_atoms", "rmse_test", "atoms_used", "replaced", "pruned"
+    D: np.ndarray
+    batches: int
+    signal_count: int
+    sums_xx: np.ndarray
+    sums_yx: np.ndarray
+    history: dict[str, np.ndarray]
 
-    def __init__(self, D, before=None):
+    def __init__(self, D: np.ndarray, before: Online | None = None) -> None:
         self.D, self.history = D, {}
         self.batches, self.signal_count = (before.batches, before.signal_count) if before else (0, 0)
         self.sums_xx = before.sums_xx.copy() if before else np.zeros((len(D), len(D)))
