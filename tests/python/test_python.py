@@ -577,6 +577,16 @@ def test_options_of_another_kind_are_refused():
         refused(call, words, TypeError)
 
 
+def test_options_that_exclude_each_other_are_refused():
+    """The library would read only one of the two."""
+    cube, noise = scene(), np.eye(12)
+    refused(lambda: sparsehs.mnf(cube, 3, noise=noise, neighbours="lower"), "neighbours: cannot be used together with noise")
+    refused(lambda: sparsehs.mnf(cube, 3, noise=noise, noise_residual=True), "noise_residual: cannot be used together with noise")
+    refused(lambda: sparsehs.ica(cube, 3, start=np.eye(3), random_start=True), "random_start: cannot be used together with start")
+    refused(lambda: sparsehs.patches(picture()[0], 8, 10, step=2), "step: cannot be used together with count")
+    assert sparsehs.mnf(cube, 3, noise=noise, noise_residual=False)[1].kind == "mnf"
+
+
 def test_messages_name_the_argument_and_the_value():
     Y, D, _ = planted()
     cube = scene()
@@ -597,12 +607,20 @@ def test_messages_name_the_argument_and_the_value():
                         (lambda: sparsehs.rx(cube, trim=0.6), "trim: 0.6, expected 0 to 0.5"),
                         (lambda: sparsehs.rx_local(cube, 3, 9, ridge=-1), "ridge: -1, expected 0 or more"),
                         (lambda: sparsehs.denoise(picture()[1], 20, patch=1), "patch: must be at least 2, but is 1"),
-                        (lambda: sparsehs.resample(cube, 700, 20, wavelengths=np.arange(400, 412)), r"centres: its shape is \(\)")):
+                        (lambda: sparsehs.resample(cube, 700, 20, wavelengths=np.arange(400, 412)), r"centres: its shape is \(\)"),
+                        (lambda: sparsehs.inpaint(picture()[0], tolerance=-1), "tolerance: -1, expected 0 or more"),
+                        (lambda: sparsehs.similarity(cube, cube[0, :0]), r"spectra: the shape is \(0, 12\), expected at least one"),
+                        (lambda: sparsehs.match(cube, cube[0, :0]), r"spectra: the shape is \(0, 12\), expected at least one"),
+                        (lambda: sparsehs.unmix_sparse(cube, cube[0, :0]), r"library: the shape is \(0, 12\), expected at least"),
+                        (lambda: sparsehs.ppi(cube, library), "skewers: a value is NaN or infinite"),
+                        (lambda: sparsehs.bands(cube, band_snr=np.nan), "band_snr: nan, expected a number")):
         refused(call, words)
     for call, words in ((lambda: sparsehs.ksvd(Y, 30, 3, iterations=2.0), "iterations: must be a whole number, not 2.0"),
                         (lambda: sparsehs.superres_learn([picture()[1]], 2.0), "factor: must be a whole number, not 2.0"),
                         (lambda: sparsehs.omp(D, Y, 3, device=0), "device: 0, expected None, 'gpu', or part of the name"),
-                        (lambda: sparsehs.index(cube, 7), "expression: must be text, not 7")):
+                        (lambda: sparsehs.index(cube, 7), "expression: must be text, not 7"),
+                        (lambda: sparsehs.rx(cube, nodata=(-9, -9)), r"nodata: must be one number, not \(-9, -9\)"),
+                        (lambda: sparsehs.correct(cube, "dark", nodata="-9"), "nodata: must be one number, not '-9'")):
         refused(call, words, TypeError)
     assert np.array_equal(sparsehs.omp(D, Y, 3, progress=False).coefs, sparsehs.omp(D, Y, 3).coefs)
     assert sparsehs.endmembers(cube, 1, "ATGP")[0].shape == (1, 12)

@@ -107,6 +107,14 @@ def _count(x, name, least=1):
     return int(x)
 
 
+def _number(x, name):
+    """One number, of Python or NumPy."""
+    number = np.asarray(x)
+    if number.ndim or number.dtype.kind not in "buif":
+        raise TypeError("%s: must be one number, not %r" % (name, x))
+    return float(number)
+
+
 def _alpha_split(image, alpha):
     """The colours, and the alpha channel or None. alpha None: the last of two or four channels is one."""
     if alpha not in (None, True, False):
@@ -180,5 +188,5 @@ def _cube(cube, valid=None, nodata=None):
     if valid is not None:
         found["valid"] = valid
     if nodata is not None:
-        found.update(has_nodata=1, nodata=float(nodata))
+        found.update(has_nodata=1, nodata=_number(nodata, "nodata"))
     return library, a, found

@@ -174,6 +174,9 @@ def fit(kind: str, cube: ArrayLike, components: int | None = None, *, valid: Arr
     kind = _float.word("kind", kind)
     for name, value in dict(options, noise=noise, start=start).items():
         _only_with(name, value is not None, "kind", kind, KINDS.get(name))
+    for name, other in ("noise", "neighbours"), ("noise", "noise_residual"), ("start", "random_start"):
+        if dict(noise=noise, start=start)[name] is not None and options.get(other):
+            raise ArgumentError("%s: cannot be used together with %s; leave one of the two out" % (other, name))
     library, a, given = _cube(cube, valid, nodata)
     n = given["bands"]
     if a.size == 0:
@@ -357,6 +360,8 @@ def similarity(cube: ArrayLike, spectra: ArrayLike, method: str = "sam", *, vali
     valid, nodata: as of fit; missing pixels are NaN."""
     method = _word("method", method, ("sam", "sid", "sidsam", "ns3", "jmsam"))
     t = _spectra(spectra, "spectra", cube)
+    if not len(t):
+        raise ArgumentError("spectra: the shape is %s, expected at least one spectrum" % (t.shape,))
     _, a, given = _cube(cube, valid, nodata)
     x = a.astype(np.float64, order="C")  # sums over the bands of another order differ in their last digits
     missing = ~np.isfinite(x).all(2) | (given["valid"] == 0 if "valid" in given else False)
@@ -513,6 +518,8 @@ def ppi(cube: ArrayLike, skewers: int | ArrayLike = 1000, *, threshold: float = 
     library, a, given = _cube(cube, valid, nodata)
     number = np.ndim(skewers) == 0
     given["skewers"] = None if number else _spectra(skewers, "skewers", cube)
+    if not number and not np.isfinite(given["skewers"]).all():
+        raise ArgumentError("skewers: a value is NaN or infinite, expected numbers")
     count = _count(skewers, "skewers") if number else len(given["skewers"])
     counts = np.zeros(a.shape[:2], np.intc)
     library.call("ppi", None, threads, progress, None, **given, count=count, seed=seed, threshold=threshold, counts=counts)
@@ -538,6 +545,8 @@ def unmix_sparse(cube: ArrayLike, library: ArrayLike, method: str = "lasso", *, 
     if not 0 < weight < 1:
         raise ArgumentError("weight: must be above 0 and below 1, but is %s" % (weight,))
     spectra = _spectra(library, "library", cube)
+    if not len(spectra):
+        raise ArgumentError("library: the shape is %s, expected at least one spectrum" % (spectra.shape,))
     of, a, given = _cube(cube, valid, nodata)
     wrong = np.argwhere(~np.isfinite(spectra))
     if wrong.size:

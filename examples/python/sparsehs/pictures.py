@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._arrays import _alpha_split, _array, _count, _data, _image, _marked, _missing, _rows
+from ._arrays import _alpha_split, _array, _count, _data, _image, _marked, _missing, _number, _rows
 from ._library import ArgumentError
 from .signals import ksvd, omp
 
@@ -37,6 +37,8 @@ def patches(image: ArrayLike, size: int = 8, count: int | None = None, *, step: 
     for name, number in ("step", step), ("count", count):
         if number is not None:
             _count(number, name)
+    if count is not None and step != 1:
+        raise ArgumentError("step: cannot be used together with count, whose places are random; leave one of the two out")
     library, _, image, _ = _image(image, alpha)
     return _patches(library, image, size, count, step, seed, keep_mean, unit_norm, threads)
 
@@ -169,6 +171,8 @@ def inpaint(image: ArrayLike, missing: ArrayLike | None = None, *, tolerance: fl
     near known values are met, root mean square, in the unit of the image (default: 5/255 of the range of the known values).
     patch, atoms, iterations, training: as of denoise."""
     _count(rounds, "rounds", 0)
+    if tolerance is not None and not 0 <= _number(tolerance, "tolerance") < np.inf:
+        raise ArgumentError("tolerance: %s, expected 0 or more" % (tolerance,))
     a, hole, opacity = _damaged(image, missing, alpha)
     known = a[~hole]
     if known.size == 0:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._arrays import _array, _count, _covariance, _cube, _data, _is_nodata, _missing, _wide
+from ._arrays import _array, _count, _covariance, _cube, _data, _is_nodata, _missing, _number, _wide
 from ._labels import _to_nanometres, is_labelled, labelled
 from ._library import ArgumentError, _float, _only_with, _word
 
@@ -159,6 +159,8 @@ def bands(cube: ArrayLike, *, wavelengths: ArrayLike | None = None, bbl: ArrayLi
     cube = _unmasked(cube)
     library, a, given = _cube(cube, valid, nodata)
     n, pixels = a.shape[2], 0
+    if math.isnan(_number(band_snr, "band_snr")):
+        raise ArgumentError("band_snr: nan, expected a number")
     if a.size == 0:
         raise ArgumentError("cube: its shape is %s: there are no pixels to learn from" % (np.shape(cube),))
     reasons, snr = np.full(n, "", "U8"), np.full(n, np.nan)
