@@ -278,7 +278,7 @@ $(if $(SHS_LONG),$(LINKED_PROGRAMS:%=build/examples_by/%): build/check-examples.
 define check
 $(1): build/$(1).run
 build/$(1).run: | build $(BEFORE)
-	@CC="$(CC)" CFLAGS="$(CFLAGS)" OPENMP="$(OPENMP)" sh tests/run.sh one $(1) $(2)
+	@CC="$$(CC)" CFLAGS="$$(CFLAGS)" OPENMP="$$(OPENMP)" sh tests/run.sh one $(1) $(2)
 endef
 $(eval $(call check,check-examples,sh tests/checks/check_examples.sh $(if $(SHS_LONG),,$(CC))))
 $(eval $(call check,test-hypercube,bash tests/programs/test_hypercube.sh $(PROGRAMS)/hypercube))

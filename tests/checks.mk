@@ -28,16 +28,18 @@ test-cl-pocl: | build $(BEFORE)
 build/test-cache.run: build/devices build/train ; @sh tests/run.sh one test-cache bash tests/device/test_cache.sh
 run-cl: $(call share,$(CL_SHARE),$(foreach v,$(CL_VARIANTS),$(RUNS_cl-$(v))))
 CL_SHORT := $(foreach v,float double,$(patsubst %,build/cl-$(v)/%,test_cl_selftest test_cl_products test_cl_compact test_cl_signals))
-test-cl-intel test-cl-rusticl: test-cl-%: $(if $(OPENCL),build/devices build/train $(CL_SHORT)) | build $(BEFORE)
-	$(if $(OPENCL),@sh tests/device/cl_driver.sh $* $(CL_SHORT),$(no_opencl))
+# As in test-cl-pocl the recipe asks for OpenCL: a list of prerequisites would have it asked for in each run of make.
+test-cl-intel test-cl-rusticl: test-cl-%: | build $(BEFORE)
+	$(if $(OPENCL),@$(MAKE) build/devices build/train $(CL_SHORT) && sh tests/device/cl_driver.sh $* $(CL_SHORT),$(no_opencl))
 test-cl-oclgrind: test-oclgrind
 cl-drivers-deps: | build ; @sh tests/install_deps.sh cl-drivers
 
 # With every shape of every kernel.
 test-cl-long: ; @SHS_LONG=1 $(MAKE) test-cl CL_SHARE=$(SHARE)
 # Every access of every kernel is checked. test_cl_dynamic opens the real library.
-test-oclgrind: $(if $(OPENCL),$(patsubst %,build/cl-float/%,$(filter-out test_cl_dynamic,$(CL_TESTS)))) | build $(BEFORE)
-	@sh tests/device/oclgrind.sh $^
+OCLGRIND := $(patsubst %,build/cl-float/%,$(filter-out test_cl_dynamic,$(CL_TESTS)))
+test-oclgrind: | build $(BEFORE)
+	$(if $(OPENCL),@$(MAKE) $(OCLGRIND) && sh tests/device/oclgrind.sh $(OCLGRIND),$(no_opencl))
 
 bench-cl: | build $(BEFORE) ; $(if $(OPENCL),@set -f; $(MAKE) build/bench_cl && build/bench_cl $(BENCH),$(no_opencl))
 bench-cl-ranks: | build $(BEFORE)

@@ -33,12 +33,13 @@ comparison() { # version
 
 check() {
     bad=0
-    places >build/version_places
     while read -r file pattern; do
         said=$(found "$file" "$pattern")
         [ "$file" != README.md ] || [ -n "$said" ] || continue
         [ "$said" = "$version" ] || { echo "check-version: $file says '$said', sparsehs.h is $version"; bad=1; }
-    done <build/version_places
+    done <<END_OF_LIST
+$(places)
+END_OF_LIST
     for header in sparsehs.h sparsehs_cl.h; do
         [ "$(grep '^#if SPARSEHS_VERSION_MAJOR != ' $header)" = "$(comparison "$version")" ] ||
             { echo "check-version: $header compares with another version than $version"; bad=1; }
@@ -51,26 +52,26 @@ check() {
 
 # FILE SCRIPT: sed in place, where no sed has the same option for it.
 edit() {
-    sed "$2" "$1" >build/edited
-    cat build/edited >"$1"
+    sed "$2" "$1" >"$scratch"
+    cat "$scratch" >"$1"
 }
 
 set_to() {
     echo "$1" | grep -qx '[0-9][0-9]*\.[0-9][0-9]*\.[0-9][0-9]*' || { echo "version: '$1' is not MAJOR.MINOR.PATCH" >&2; exit 2; }
     new=$1
+    scratch=$(mktemp)
+    trap 'rm -f "$scratch"' EXIT
     for part in MAJOR:1 MINOR:2 PATCH:3; do
         edit sparsehs.h "s/^\\(#define SPARSEHS_VERSION_${part%:*}\\) .*/\\1 $(echo "$new" | cut -d. -f${part#*:})/"
     done
     for header in sparsehs.h sparsehs_cl.h; do
         edit $header "s/^#if SPARSEHS_VERSION_MAJOR != .*/$(comparison "$new")/"
     done
-    places >build/version_places
-    while read -r file pattern; do
+    places | while read -r file pattern; do
         edit "$file" "s/\\($(echo "$pattern" | sed 's/@.*//')\\)[0-9][0-9]*\\.[0-9][0-9]*\\.[0-9][0-9]*/\\1$new/"
-    done <build/version_places
+    done
 }
 
-mkdir -p build
 version=$(version)
 case ${1:-} in
 '') echo "$version" ;;

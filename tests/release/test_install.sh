@@ -59,6 +59,19 @@ END
     refused() { ! configure "$@"; }
     check "CMake finds it" configure made -DCMAKE_C_FLAGS=-DSPARSEHS_NO_DISPATCH
     check "and compiles" cmake --build made
+# The source folder stays as it is, and may be another user's: nothing is written into it, and no compiler is run.
+mkdir -p sources/tests && cp "$root/tests/checks.mk" sources/tests
+cp -r "$root"/{Makefile,meson.build,CITATION.cff,tools} "$root"/*.{h,md} sources
+printf '#!/bin/sh\ntouch "%s/compiler_ran"\n' "$work" >compiler && chmod 755 compiler
+chmod -R a-w sources
+silent() { [ -z "$(make -s -C sources "$@" CC="$work/compiler" PREFIX="$work/other" 2>&1)" ]; }
+check "install from a folder that is only read says nothing" silent install
+check "uninstall, too" silent uninstall
+check "check-version passes there" make -s -C sources check-version CC="$work/compiler"
+check "nothing was written there" test ! -e sources/build
+check "no compiler ran" test ! -e compiler_ran
+chmod -R u+w sources
+
     check "and the program runs" says made/program
     check "this version is found" configure exact -DWANTED="$version;EXACT"
     check "this minor version is found" configure minor -DWANTED="${version%.*}"
