@@ -9,6 +9,9 @@ CC ?= cc
 CFLAGS ?= -O2
 CPPFLAGS ?=
 LDFLAGS ?=
+# For MemorySanitizer, and for ThreadSanitizer with OpenMP.
+MSAN_CC ?= clang
+OMP_CC ?= clang
 export SHS_DATA ?= ../shared/data
 # Threads that wait by spinning would starve the tests that run beside them.
 export OMP_WAIT_POLICY ?= passive
@@ -36,6 +39,12 @@ OPENCL = $(eval OPENCL := $$(call probe,-include CL/cl.h -lOpenCL))$(OPENCL)
 TRACK = -MMD -MP -MF $@.d -MT $@
 -include $(shell find build -name '*.d' 2>/dev/null)
 
+# The name of this file is a checksum of the compilers and flags. Another compiler or another flag is another name, so that make
+# builds anew what the old ones compiled. A target's own values of these variables do not enter: they are in the Makefile.
+FLAGS_GIVEN := $(CC)|$(MSAN_CC)|$(OMP_CC)|$(CPPFLAGS)|$(CFLAGS)|$(LDFLAGS)
+BUILT_WITH := build/flags-$(shell printf %s '$(subst ','\'',$(FLAGS_GIVEN))' | cksum | tr ' ' -)
+$(BUILT_WITH): | build ; @rm -f build/flags-*; touch $@
+
 # Every target without a folder is a name, not a file.
 .PHONY: uninstall $(shell sed -n 's/^\([a-z][a-z-]*\)\( uninstall\)*:.*/\1/p' Makefile)
 .DELETE_ON_ERROR:
@@ -49,8 +58,8 @@ help: ; @sed -n 's/^#: *$$//p; s/^#: //p' Makefile tests/checks.mk
 #:   make bench             measure beside the peers that are installed
 #:   make install           headers, pkg-config file, CMake package (PREFIX= DESTDIR=); uninstall
 #:
-#: CC and CFLAGS can be set. SHS_DATA names the folder of real data (../shared/data). Most targets
-#: have a NAME-deps that installs their tools: course-deps, bench-deps, python-deps ...
+#: CC, CPPFLAGS, CFLAGS and LDFLAGS can be set; other values build anew. SHS_DATA names the folder of
+#: real data (../shared/data). Most targets have a NAME-deps that installs their tools: course-deps ...
 #:
 #: Examples
 #:   demo                   IMAGE=a.pgm CUBE=a.hdr DEVICE=cpu|gpu|auto|NAME
@@ -99,17 +108,17 @@ examples: $(EXAMPLES) build/hypercube build/texture
 $(EXAMPLES): build/%: examples/%.c
 build/hypercube build/hypercube-double: examples/hypercube/hypercube.c
 build/texture: examples/texture/texture.c
-build/hypercube-double: CPPFLAGS += -DSPARSEHS_DOUBLE
+PROGRAM_FLAGS_hypercube-double := -DSPARSEHS_DOUBLE
 $(EXAMPLES) build/hypercube build/hypercube-double build/texture: | build $(BEFORE)
-	$(CC) -std=c99 $(CPPFLAGS) $(CFLAGS) $(OPENMP) $(TRACK) -o $@ $< $(LDFLAGS) -lm
+	$(CC) -std=c99 $(CPPFLAGS) $(PROGRAM_FLAGS_$(@F)) $(CFLAGS) $(OPENMP) $(TRACK) -o $@ $< $(LDFLAGS) -lm
 # Headers that the examples use where they are here. The file changes, and the examples are built anew, when one comes or goes.
 build/headers.txt: always | build
 	@for h in stb/stb_image.h CL/cl.h OpenCL/opencl.h; do \
 		! echo "#include <$$h>" | $(CC) $(CPPFLAGS) -E -x c - >/dev/null 2>&1 || echo $$h; done >$@.new; \
 		if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
-$(EXAMPLES) build/hypercube build/hypercube-double build/texture: build/headers.txt
+$(EXAMPLES) build/hypercube build/hypercube-double build/texture: build/headers.txt $(BUILT_WITH)
 .PHONY: always
-build/devices: examples/devices.c | build $(BEFORE)
+build/devices: examples/devices.c $(BUILT_WITH) | build $(BEFORE)
 	$(if $(call probe,-include CL/cl.h),$(CC) -std=c99 $(CPPFLAGS) $(CFLAGS) $(TRACK) -o $@ $< $(LDFLAGS) -lm,$(no_opencl))
 # Programs for the ranks of MPI; those of the tests can be made to fail.
 MPI := cube_mpi train_mpi code_mpi scaling_mpi
@@ -123,16 +132,16 @@ pages-deps: ; @sh tests/install_deps.sh pages
 mpi: $(MPI:%=build/mpi/%)
 mpi-deps: ; @sh tests/install_deps.sh mpi
 scaling: build/mpi/scaling_mpi ; @sh examples/mpi/scaling.sh
-build/mpi/% build/mpi-test/%: examples/mpi/%.c | build $(BEFORE)
+build/mpi/% build/mpi-test/%: examples/mpi/%.c $(BUILT_WITH) | build $(BEFORE)
 	@mkdir -p $(@D)
 	mpicc -std=c99 $(CPPFLAGS) $(MPI_FLAGS) $(TRACK) -o $@ $< $(LDFLAGS) -lm
 build/mpi/%: MPI_FLAGS = $(CFLAGS) $(OPENMP)
-build/mpi-test/%: MPI_FLAGS = -O0 -DSPARSEHS_NO_DISPATCH -DEXAMPLE_NO_OPENCL -DRANKS_TEST
-build/mpi-test/each: examples/mpi/code_mpi.c | build $(BEFORE)
+build/mpi-test/%: override MPI_FLAGS = -O0 -DSPARSEHS_NO_DISPATCH -DEXAMPLE_NO_OPENCL -DRANKS_TEST
+build/mpi-test/each: examples/mpi/code_mpi.c $(BUILT_WITH) | build $(BEFORE)
 	@mkdir -p $(@D)
 	mpicc -std=c99 $(CPPFLAGS) $(filter-out -DEXAMPLE_NO_OPENCL,$(MPI_FLAGS)) $(TRACK) -o $@ $< $(LDFLAGS) -lm
 # Its ranks are threads; with the same flags they give the same bytes.
-build/mpi-test/hypercube: examples/hypercube/hypercube.c | build $(BEFORE)
+build/mpi-test/hypercube: examples/hypercube/hypercube.c $(BUILT_WITH) | build $(BEFORE)
 	@mkdir -p $(@D)
 	$(CC) -std=c99 $(CPPFLAGS) $(MPI_FLAGS) $(TRACK) -o $@ $< $(LDFLAGS) -pthread -lm
 # Says what it will do before it compiles.
@@ -165,24 +174,23 @@ FLAGS_msan := -Itests/portability -g -O1 -fno-omit-frame-pointer -fsanitize=memo
 FLAGS_valgrind := -g -O1 -DSPARSEHS_NO_DISPATCH
 $(foreach v,float double nodouble asan,$(eval FLAGS_cl-$(v) = $$(FLAGS_$(v))))
 
-# Which of them ask for another compiler or other libraries than $(CC), $(OPENMP) and cmocka.
+# Which of them ask for another compiler or other libraries than $(CC), $(OPENMP) and cmocka. Values from make's command line win
+# over a target's own unless these say override: `make test-msan CC=gcc` still needs clang.
 LIBS = -lcmocka -lm
-MSAN_CC ?= clang
-OMP_CC ?= clang
-build/tsan/% build/valgrind/% build/msan/%: OPENMP =
-build/tsan-openmp/%: OPENMP = -fopenmp
-build/tsan-openmp/%: CC = $(OMP_CC)
-build/msan/%: CC = $(MSAN_CC)
-build/msan/%: LIBS = -lm
-build/cl-%: LIBS = -lcmocka $(if $(findstring dynamic,$@),,-lOpenCL) -lm
+build/tsan/% build/valgrind/% build/msan/%: override OPENMP =
+build/tsan-openmp/%: override OPENMP = -fopenmp
+build/tsan-openmp/%: override CC = $(OMP_CC)
+build/msan/%: override CC = $(MSAN_CC)
+build/msan/%: override LIBS = -lm
+build/cl-%: override LIBS = -lcmocka $(if $(findstring dynamic,$@),,-lOpenCL) -lm
 # Drivers in C++ throw; the sanitizer must have seen the runtime before they are opened (Mesa's clover ends the process otherwise).
-build/cl-asan/%: LIBS = -lcmocka $(if $(findstring dynamic,$@),,-lOpenCL) -lm -Wl,--no-as-needed -lstdc++
+build/cl-asan/%: override LIBS = -lcmocka $(if $(findstring dynamic,$@),,-lOpenCL) -lm -Wl,--no-as-needed -lstdc++
 
 test_cc = $(CC) -std=c99 -Wall -Wextra $(CPPFLAGS) $(FLAGS_$(1)) $(OPENMP) $(TRACK) -o $@
 
 # $(1) the variant, $(2) flags of the library's object, $(3) flags of the suites beside it
 define variant
-build/$(1)/library.o: tests/library.c | $(BEFORE)
+build/$(1)/library.o: tests/library.c $(BUILT_WITH) | $(BEFORE)
 	@mkdir -p $$(@D)
 	$$(call test_cc,$(1)) $(2) -c $$<
 $(INSIDE:%=build/$(1)/%): build/$(1)/%: build/$(1)/library.o
@@ -203,7 +211,7 @@ $(foreach v,float double nodouble asan,$(eval $(call variant,cl-$(v),-DTEST_CL -
 # By themselves: one suite that looks inside, whose private copy of the library is compiled as far as it is used; the tests of
 # sparsehs_cl.h, which look inside.
 define alone
-$(1): tests/$(notdir $(1)).c | $(BEFORE)
+$(1): tests/$(notdir $(1)).c $(BUILT_WITH) | $(BEFORE)
 	@mkdir -p $$(@D)
 	$$(call test_cc,$(notdir $(patsubst %/,%,$(dir $(1))))) $(2) $$< $$(LDFLAGS) $$(LIBS)
 endef
@@ -306,7 +314,7 @@ $(eval $(call check,cortex-m-size,sh examples/cortex_m/run.sh size))
 build/test-hypercube-asan.run: build/asan/hypercube
 	@ASAN_OPTIONS=detect_leaks=0:exitcode=99 UBSAN_OPTIONS=exitcode=99 sh tests/run.sh one test-hypercube-asan \
 		bash tests/programs/test_hypercube.sh build/asan/hypercube
-build/asan/hypercube: examples/hypercube/hypercube.c | build $(BEFORE)
+build/asan/hypercube: examples/hypercube/hypercube.c $(BUILT_WITH) | build $(BEFORE)
 	@mkdir -p $(@D)
 	$(CC) -std=c99 $(CPPFLAGS) $(FLAGS_asan) $(OPENMP) $(TRACK) -o $@ $< $(LDFLAGS) -lm
 test-texture-gl: build/texture | build $(BEFORE) ; @CC="$(CC)" bash tests/programs/test_texture_gl.sh build/texture
@@ -329,7 +337,7 @@ BENCH_FLAGS-double := $(BENCH_FLAGS) -DSPARSEHS_DOUBLE
 bench: build/bench build/bench-O2 build/bench-double ; set -f; env -u OMP_WAIT_POLICY build/bench $(BENCH)
 build/bench.threads-$(THREADS): | build ; @rm -f build/bench.threads-*; touch $@
 build/bench build/bench-O2 build/bench-double: build/bench%: $(BENCH_SOURCES) tests/bench/bench.h $(HEADER) \
-		build/bench.threads-$(THREADS) | build $(BEFORE)
+		build/bench.threads-$(THREADS) $(BUILT_WITH) | build $(BEFORE)
 	$(CC) -std=gnu17 -Wall -Wextra $(CPPFLAGS) $(BENCH_FLAGS$*) -DTHREADS=$(THREADS) $(OPENMP) -o $@ $(BENCH_SOURCES) $(LDFLAGS) \
 		$(call probe,-ldl) -lm
 bench-deps: ; @sh tests/bench/bench_deps.sh

@@ -7,7 +7,7 @@ KERNELS := kernels_embed/contract.h $(sort $(wildcard kernels_embed/*.cl))
 export POCL_CACHE_DIR ?= $(CURDIR)/build/pocl
 no_opencl = @echo "skipped: there are no OpenCL headers here, or no library to link with; make deps installs them"
 
-build/embed_kernels: tools/embed_kernels.c | build $(BEFORE)
+build/embed_kernels: tools/embed_kernels.c $(BUILT_WITH) | build $(BEFORE)
 	$(CC) -std=c99 -Wall -Wextra $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LDFLAGS)
 embed: build/embed_kernels ; build/embed_kernels $(HEADER_CL) $(KERNELS)
 check-embed: build/embed_kernels
@@ -44,7 +44,7 @@ test-oclgrind: | build $(BEFORE)
 bench-cl: | build $(BEFORE) ; $(if $(OPENCL),@set -f; $(MAKE) build/bench_cl && build/bench_cl $(BENCH),$(no_opencl))
 bench-cl-ranks: | build $(BEFORE)
 	$(if $(OPENCL),@$(MAKE) build/bench_cl_ranks && build/bench_cl_ranks --devices $(or $(DEVICES),0),$(no_opencl))
-build/bench_cl build/bench_cl_ranks: build/%: tests/bench/%.c | build $(BEFORE)
+build/bench_cl build/bench_cl_ranks: build/%: tests/bench/%.c $(BUILT_WITH) | build $(BEFORE)
 	$(CC) -std=gnu17 -O3 -march=native $(CPPFLAGS) $(OPENMP) $(TRACK) -o $@ $< $(LDFLAGS) -lOpenCL -lm
 
 # ---- threads and memory ----------------------------------------------------------------------------------------------

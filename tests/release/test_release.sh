@@ -85,6 +85,32 @@ check "set: then all agree" eval 'change CHANGELOG.md "s/^## [0-9.]*/## 12.34.56
 check "set: a word is refused" eval '! set_to next'
 check "set: the headers still compile together" eval 'echo "#include \"sparsehs_cl.h\"" | ${CC:-cc} -Icopy -fsyntax-only -x c -'
 
+# What the Makefile makes of variables on its command line, beside sources that compile at once.
+mkdir -p made/tests made/examples/hypercube && cp "$root/Makefile" made && cp "$root/tests/checks.mk" made/tests
+echo 'int main(void) { return 0; }' | tee made/examples/quickstart.c >made/examples/hypercube/hypercube.c
+echo 'int library;' >made/tests/library.c
+make_made() { env -u MAKEFLAGS -u MFLAGS make -C made "$@" 2>&1; }
+would() { make_made -n "$@"; }
+check "hypercube-double is double" eval 'would build/hypercube-double | grep -q -- -DSPARSEHS_DOUBLE'
+check "also with CPPFLAGS" eval 'would build/hypercube-double CPPFLAGS=-DX=1 | grep -q -- "-DX=1 .*-DSPARSEHS_DOUBLE"'
+check "hypercube is not" eval '! would build/hypercube | grep -q -- -DSPARSEHS_DOUBLE'
+for variant in msan tsan-openmp; do
+    check "$variant needs clang" eval 'would build/$variant/library.o | grep -q "^clang .*-o build/$variant/library.o"'
+    check "$variant: also with CC" eval 'would build/$variant/library.o CC=gcc | grep -q "^clang .*-o build/$variant/library.o"'
+done
+check "msan: MSAN_CC names another" eval 'would build/msan/library.o CC=gcc MSAN_CC=clang-99 | grep -q "^clang-99 .*library.o"'
+check "valgrind has no OpenMP, whatever is asked for" eval '! would build/valgrind/library.o OPENMP=-fopenmp | grep -q fopenmp'
+compiled() {
+    make_made CC="${CC:-cc}" CFLAGS=-O0 CPPFLAGS= build/float/library.o "$@" >out.txt && grep -q "library.o -DTEST_INSIDE -c" out.txt
+}
+check "the library is compiled" compiled
+check "once" eval '! compiled'
+for other in "CFLAGS=-O0 -DIT='1'" CPPFLAGS=-DX CC="env ${CC:-cc}"; do
+    check "again with $other" compiled "$other"
+    check "once with $other" eval '! compiled "$other"'
+done
+check "again without" compiled
+
 # The archive, by two people with other habits in other folders.
 if git -C "$root" rev-parse HEAD >/dev/null 2>&1; then
     git clone -q "$root" one && git clone -q "$root" "another place" || exit 2
