@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Writes the sizes into README.md: the header's lines and KB and today's date into the sentence, and, between two lines of markers,
-# for each switch the user time of gcc -O2 and the KB of code and constants. It takes two minutes. From the project's root:
+# for each switch the user time of gcc -O2 (the median of three compilations) and the KB of code and constants. It takes six
+# minutes. From the project's root:
 #
 #     bash tools/sizes.sh            measure, and write the table
 #     bash tools/sizes.sh check      the stated lines and KB that are quick to count are within 10 % of what is here
@@ -24,13 +25,16 @@ end='<!-- end of the table -->'
 
 columns="all NO_DISPATCH NO_CUBES NO_SPARSE NO_SPECTRA NO_LASSO NO_FILES NO_MODELS NO_NAIVE ONLY_CODING"
 
-# Column: prints the seconds to compile an object with the implementation, and its KB.
+# Column, odd number of compilations: prints the median of the seconds to compile an object with the implementation, and its KB.
 measure() {
-    local flag=-DSPARSEHS_$1
+    local flag=-DSPARSEHS_$1 run seconds
     [ "$1" != all ] || flag=
-    # shellcheck disable=SC2086 # none for all
-    seconds=$({ time $CC -std=c99 -O2 $flag -DSPARSEHS_IMPLEMENTATION -c -x c sparsehs.h -o "$scratch/object.o" 2>"$scratch/log"; } 2>&1) ||
-        { cat "$scratch/log" >&2; exit 1; }
+    for ((run = 0; run < $2; run++)); do
+        # shellcheck disable=SC2086 # none for all
+        { time $CC -std=c99 -O2 $flag -DSPARSEHS_IMPLEMENTATION -c -x c sparsehs.h -o "$scratch/object.o" 2>"$scratch/log"; } 2>&1 ||
+            { cat "$scratch/log" >&2; exit 1; }
+    done >"$scratch/seconds"
+    seconds=$(sort -n "$scratch/seconds" | sed -n "$(($2 / 2 + 1))p")
     size "$scratch/object.o" | awk -v seconds="$seconds" 'NR == 2 { printf "%.1f %.0f\n", seconds, $1 / 1024 }'
 }
 
@@ -58,16 +62,16 @@ if [ "${1:-}" = check ]; then
     fi
     [ "${2:-}" = all ] || columns=ONLY_CODING
     for column in $columns; do
-        read -r _ kb <<<"$(measure "$column")"
-        near "KB of $column" "$(stated "$column")" "$kb"
+        measured=$(measure "$column" 1)
+        near "KB of $column" "$(stated "$column")" "${measured#* }"
     done
     exit
 fi
 
 first="| |" line="|---|" seconds_row="| seconds |" kb_row="| KB |"
 for column in $columns; do
-    read -r seconds kb <<<"$(measure "$column")"
-    first="$first $column |" line="$line---|" seconds_row="$seconds_row $seconds |" kb_row="$kb_row $kb |"
+    measured=$(measure "$column" 3)
+    first="$first $column |" line="$line---|" seconds_row="$seconds_row ${measured% *} |" kb_row="$kb_row ${measured#* } |"
 done
 printf '%s\n' "$first" "$line" "$seconds_row" "$kb_row" >"$scratch/table"
 awk -v begin="$begin" -v end="$end" -v table="$scratch/table" '

@@ -85,6 +85,18 @@ check "set: then all agree" eval 'change CHANGELOG.md "s/^## [0-9.]*/## 12.34.56
 check "set: a word is refused" eval '! set_to next'
 check "set: the headers still compile together" eval 'echo "#include \"sparsehs_cl.h\"" | ${CC:-cc} -Icopy -fsyntax-only -x c -'
 
+# The table of sizes: README.md gets what three compilations of each column say, and stays as it is if one fails.
+fresh
+cp "$root/tools/sizes.sh" copy/tools
+echo 'const char bytes[4096] = {1};' >copy/sparsehs.h
+printf '#!/bin/sh\necho >>"%s/runs"\nexec %s "$@"\n' "$work" "${CC:-cc}" >counting && chmod 755 counting
+sizes() { (cd copy && CC=$1 bash tools/sizes.sh); }
+check "sizes: the table is written" eval 'sizes "$work/counting" && ! cmp -s "$root/README.md" copy/README.md'
+check "sizes: three compilations for each of ten columns" test "$(wc -l <runs)" -eq 30
+cp copy/README.md sizes_before
+check "sizes: a compiler that fails is an error" eval '! sizes false'
+check "sizes: README.md keeps its table" cmp sizes_before copy/README.md
+
 # What the Makefile makes of variables on its command line, beside sources that compile at once.
 mkdir -p made/tests made/examples/hypercube && cp "$root/Makefile" made && cp "$root/tests/checks.mk" made/tests
 echo 'int main(void) { return 0; }' | tee made/examples/quickstart.c >made/examples/hypercube/hypercube.c
