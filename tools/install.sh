@@ -19,6 +19,8 @@ if [ "$1" = uninstall ]; then
     exit
 fi
 
+# In the replacement text of sed these characters stand for something else.
+escaped=$(printf '%s\n' "$prefix" | sed 's/[&|\\]/\\&/g')
 version=$(sed -n 's/^#define SPARSEHS_VERSION_[MP][A-Z]* \([0-9]*\)$/\1/p' sparsehs.h | paste -sd . -)
 
 mkdir -p "$include" "$pkgconfig" "$cmake"
@@ -27,6 +29,7 @@ for header in sparsehs.h sparsehs_cl.h; do
     chmod 644 "$include/$header"
 done
 
-sed "s|@CMAKE_INSTALL_PREFIX@|$prefix|; s|@PROJECT_VERSION@|$version|" tools/packaging/sparsehs.pc.in >"$pkgconfig/sparsehs.pc"
+sed "s|@CMAKE_INSTALL_PREFIX@|$escaped|; s|@INCLUDEDIR@|\${prefix}/include|; s|@PROJECT_VERSION@|$version|" \
+    tools/packaging/sparsehs.pc.in >"$pkgconfig/sparsehs.pc"
 cp tools/packaging/sparsehs-config.cmake tools/packaging/sparsehs-config-version.cmake "$cmake"
 chmod 644 "$pkgconfig/sparsehs.pc" "$cmake"/*.cmake

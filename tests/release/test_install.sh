@@ -43,6 +43,18 @@ if command -v pkg-config >/dev/null; then
     check "whose files name their place, not DESTDIR" grep -qx 'prefix=/opt/here' stage/opt/here/share/pkgconfig/sparsehs.pc
     check "uninstall below DESTDIR" make_it uninstall PREFIX=/opt/here DESTDIR="$work/stage"
     check "leaves nothing" test -z "$(find stage -type f)"
+    # Characters that a shell, sed or pkg-config could take for their own.
+    for odd in "my libs" 'R&D' 'a|b' 'a\b'; do
+        check "install below '$odd'" make_it install PREFIX="$work/$odd"
+        check "below '$odd': the file names it" grep -Fqx "prefix=$work/$odd" "$odd/share/pkgconfig/sparsehs.pc"
+        check "below '$odd': uninstall" make_it uninstall PREFIX="$work/$odd"
+        check "below '$odd': nothing is left" test -z "$(find "$odd" -type f)"
+    done
+    odd="$work/my libs, R&D"
+    check "install for pkg-config, below a name with a space" make_it install PREFIX="$odd"
+    check "which compiles" eval "${CC:-cc} -O1 -DSPARSEHS_NO_DISPATCH program.c -o odd_program \
+        $(PKG_CONFIG_PATH="$odd/share/pkgconfig" pkg-config --cflags --libs sparsehs)"
+    check "and the program runs" says ./odd_program
 else
     skip "pkg-config is not here: make install-deps installs it"
 fi
@@ -127,9 +139,13 @@ END
     check "one that is not does not" eval '! grep -rq -- -DSPARSEHS_DOUBLE fetched/made'
 
     # cmake --install puts down the same files as make install.
-    check "CMake installs" eval \
-        'cmake -S "$root" -B own -DCMAKE_INSTALL_PREFIX="$prefix" && DESTDIR="$work/by_cmake" cmake --install own'
-    check "the same files" diff -r "$prefix" "by_cmake$prefix"
+    for place in "$prefix" "$work/my libs, R&D"; do
+        check "install for CMake to compare" make_it install PREFIX="$place"
+        rm -rf own
+        check "CMake installs" eval \
+            'cmake -S "$root" -B own -DCMAKE_INSTALL_PREFIX="$place" && DESTDIR="$work/by_cmake" cmake --install own'
+        check "the same files" diff -r "$place" "by_cmake$place"
+    done
 else
     skip "CMake is not here: make install-deps installs it"
 fi

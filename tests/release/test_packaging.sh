@@ -28,6 +28,29 @@ PROJECT
     check "meson: set up from the archive" meson setup meson/made meson --wrap-mode=forcefallback -Dc_args="$fast"
     check "meson: compiles" meson compile -C meson/made
     check "meson: the quickstart runs" finds meson/made/quickstart
+
+    # meson install puts down what make install does. If the user names other folders, pkg-config and CMake still find the headers.
+    installs() { # folder, options of meson
+        check "meson: $1: is set up" meson setup "of $1" "$root" --prefix="$work/$1" "${@:2}"
+        check "meson: $1: is installed" meson install -C "of $1"
+        if command -v pkg-config >/dev/null; then
+            # A list of words, quoted where a name has a space.
+            check "meson: $1: pkg-config compiles" eval "${CC:-cc} $fast '$quickstart' -o by_meson \
+                $(PKG_CONFIG_PATH=$(dirname "$(find "$work/$1" -name sparsehs.pc)") pkg-config --cflags --libs sparsehs)"
+            check "meson: $1: the quickstart runs" finds ./by_meson
+        fi
+        if command -v cmake >/dev/null; then
+            check "meson: $1: CMake finds it" cmake -S "$dist/packaging/conan/test_package" -B "seen by $1" \
+                -Dsparsehs_DIR="$(dirname "$(find "$work/$1" -name sparsehs-config.cmake)")"
+        fi
+    }
+    installs "usual folders"
+    check "make installs the same" make -s -C "$root" install PREFIX="$work/usual folders" DESTDIR="$work/make"
+    check "meson: the same files" diff -r "make$work/usual folders" "usual folders"
+    installs "headers deeper" --includedir=include/foo
+    check "meson: they are there" cmp "$root/sparsehs.h" "headers deeper/include/foo/sparsehs.h"
+    installs "headers elsewhere" --includedir="$work/for headers" --datadir=data/of/all
+    check "meson: they are elsewhere" cmp "$root/sparsehs.h" "for headers/sparsehs.h"
 fi
 
 if has conan; then

@@ -1,9 +1,14 @@
 # The version is that of the installed header. It serves a program that asks for the same major version and not for a later one;
-# before 1.0 the minor version must be the same too.
-set(header "${CMAKE_CURRENT_LIST_DIR}/../../../include/sparsehs.h")
-if(NOT EXISTS "${header}") # in share/sparsehs, as vcpkg has it
-    set(header "${CMAKE_CURRENT_LIST_DIR}/../../include/sparsehs.h")
-endif()
+# before 1.0 the minor version must be the same too. If the program asks for a range, such as 1.0...<1.7, this holds for the lower
+# end, and the version must not lie above the upper end.
+set(sparsehs_places "${CMAKE_CURRENT_LIST_DIR}/../../../include" "${CMAKE_CURRENT_LIST_DIR}/../../include")
+include("${CMAKE_CURRENT_LIST_DIR}/sparsehs-includedir.cmake" OPTIONAL)
+foreach(place ${sparsehs_places})
+    set(header "${place}/sparsehs.h")
+    if(EXISTS "${header}")
+        break()
+    endif()
+endforeach()
 file(STRINGS "${header}" lines REGEX "^#define SPARSEHS_VERSION_(MAJOR|MINOR|PATCH) ")
 string(REGEX MATCH "MAJOR ([0-9]+).*MINOR ([0-9]+).*PATCH ([0-9]+)" lines "${lines}")
 set(major ${CMAKE_MATCH_1})
