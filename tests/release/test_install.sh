@@ -59,18 +59,6 @@ else
     skip "pkg-config is not here: make install-deps installs it"
 fi
 
-if command -v cmake >/dev/null; then
-    mkdir empty && cp program.c empty && cat >empty/CMakeLists.txt <<'END'
-cmake_minimum_required(VERSION 3.5)
-project(empty C)
-find_package(sparsehs ${WANTED} REQUIRED)
-add_executable(program program.c)
-target_link_libraries(program PRIVATE sparsehs::sparsehs)
-END
-    configure() { cmake -S empty -B "$1" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Debug "${@:2}"; }
-    refused() { ! configure "$@"; }
-    check "CMake finds it" configure made -DCMAKE_C_FLAGS=-DSPARSEHS_NO_DISPATCH
-    check "and compiles" cmake --build made
 # The source folder stays as it is, and may be another user's: nothing is written into it, and no compiler is run.
 mkdir -p sources/tests && cp "$root/tests/checks.mk" sources/tests
 cp -r "$root"/{Makefile,meson.build,CITATION.cff,tools} "$root"/*.{h,md} sources
@@ -84,6 +72,18 @@ check "nothing was written there" test ! -e sources/build
 check "no compiler ran" test ! -e compiler_ran
 chmod -R u+w sources
 
+if command -v cmake >/dev/null; then
+    mkdir empty && cp program.c empty && cat >empty/CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.5)
+project(empty C)
+find_package(sparsehs ${WANTED} REQUIRED)
+add_executable(program program.c)
+target_link_libraries(program PRIVATE sparsehs::sparsehs)
+END
+    configure() { cmake -S empty -B "$1" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Debug "${@:2}"; }
+    refused() { ! configure "$@"; }
+    check "CMake finds it" configure made -DCMAKE_C_FLAGS=-DSPARSEHS_NO_DISPATCH
+    check "and compiles" cmake --build made
     check "and the program runs" says made/program
     check "this version is found" configure exact -DWANTED="$version;EXACT"
     check "this minor version is found" configure minor -DWANTED="${version%.*}"
@@ -95,6 +95,17 @@ chmod -R u+w sources
     check "2.2 is found by who asks for 2.1" configure later-older -DCMAKE_PREFIX_PATH="$work/newer" -DWANTED=2.1
     check "not by who asks for 2.3" refused later-minor -DCMAKE_PREFIX_PATH="$work/newer" -DWANTED=2.3
     check "not by who asks for 1.2" refused later-major -DCMAKE_PREFIX_PATH="$work/newer" -DWANTED=1.2
+    # Ranges of versions: CMake before 3.19 has none.
+    if echo 'cmake_minimum_required(VERSION 3.19)' >range.cmake && cmake -P range.cmake 2>/dev/null; then
+        sed 's/VERSION 3.5/VERSION 3.19/' empty/CMakeLists.txt >ranged && cat ranged >empty/CMakeLists.txt
+        check "2.2.0 is in 2.1...3.0" configure range-in -DCMAKE_PREFIX_PATH="$work/newer" -DWANTED=2.1...3.0
+        check "and in 2.1...2.2.0" configure range-end -DCMAKE_PREFIX_PATH="$work/newer" -DWANTED=2.1...2.2.0
+        check "not in 2.1...2.1.9" refused range-below -DCMAKE_PREFIX_PATH="$work/newer" -DWANTED=2.1...2.1.9
+        check "nor in 2.1...<2.2" refused range-open -DCMAKE_PREFIX_PATH="$work/newer" "-DWANTED=2.1...<2.2"
+        check "nor in 2.3...2.9" refused range-above -DCMAKE_PREFIX_PATH="$work/newer" -DWANTED=2.3...2.9
+        check "nor in 1.0...2.9, which begins in another major version" refused range-major -DCMAKE_PREFIX_PATH="$work/newer" \
+            -DWANTED=1.0...2.9
+    fi
     mv "$prefix" moved
     check "it is found where it was moved" configure elsewhere -DCMAKE_PREFIX_PATH="$work/moved"
     mv moved "$prefix"
@@ -137,6 +148,33 @@ END
     done
     check "a switch that is set reaches the compiler" grep -rq -- -DSPARSEHS_DOUBLE subdirectory/made
     check "one that is not does not" eval '! grep -rq -- -DSPARSEHS_DOUBLE fetched/made'
+
+    # Every switch of the header's table that is a word alone; SPARSEHS_STATIC, as CMakeLists.txt says, is not among them.
+    switches=$(sed -n '/^   OPTIONS/,/^   DETERMINISM/s/^       SPARSEHS_\([A-Z_]*\)  *\(all\|impl\)  .*/\1/p' "$root/sparsehs.h" |
+        grep -vx 'IMPLEMENTATION\|STATIC\|FILE')
+    check "the header's table has switches" test "$(echo "$switches" | wc -l)" -gt 10
+    # shellcheck disable=SC2046 # a list of words
+    check "all of them are set" cmake -S subdirectory -B switched -DSPARSEHS="$root" -DWANTED="$version" \
+        $(for switch in $switches; do echo "-DSPARSEHS_$switch=ON"; done)
+    for switch in $switches; do
+        check "SPARSEHS_$switch reaches the compiler" grep -Eqr -- "-DSPARSEHS_$switch( |\$)" switched --include=flags.make
+        check "SPARSEHS_$switch is an option of Conan" grep -qi "\"$switch\"" "$root/tools/packaging/conan/conanfile.py"
+    done
+
+    # Two parts of a program, one with an installed copy, one with the sources; or both with the sources.
+    mkdir twice && cp program.c twice
+    find='find_package(sparsehs REQUIRED)'
+    add() { echo "add_subdirectory(\${SPARSEHS} $1)"; }
+    for ways in "$find:$(add one)" "$(add one):$find" "$(add one):$(add two)"; do
+        { echo 'cmake_minimum_required(VERSION 3.10)'; echo 'project(user C)'; echo "${ways%:*}"; echo "${ways#*:}"
+            echo 'add_executable(program program.c)'; echo 'target_link_libraries(program PRIVATE sparsehs::sparsehs)'
+        } >twice/CMakeLists.txt
+        rm -rf twice/made
+        check "${ways%:*}, then ${ways#*:}" cmake -S twice -B twice/made -DSPARSEHS="$root" -DCMAKE_PREFIX_PATH="$prefix" \
+            -Werror=dev
+    done
+    check "two copies: the program compiles" cmake --build twice/made
+    check "two copies: the program runs" says twice/made/program
 
     # cmake --install puts down the same files as make install.
     for place in "$prefix" "$work/my libs, R&D"; do

@@ -3,8 +3,9 @@ import os
 from conan import ConanFile
 from conan.tools.files import copy, get
 
-# Switches that all files of a program must agree on, or that save its compiler's time.
-SWITCHES = ["double", "no_double", "no_openmp", "no_simd", "no_dispatch", "no_cubes", "no_sparse"]
+# The switches of the header's OPTIONS that are words alone. SPARSEHS_STATIC is for the program to define.
+SWITCHES = ["double", "no_double", "no_stdlib", "no_math", "only_coding", "nonnegative", "no_cubes", "no_sparse", "no_models",
+            "no_lasso", "no_spectra", "no_files", "no_naive", "no_openmp", "no_simd", "intrinsics", "no_dispatch"]
 
 
 class SparsehsConan(ConanFile):
