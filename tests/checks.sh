@@ -24,9 +24,13 @@ checks_of() { # path
         examples/course/*) echo test-course ;;
         examples/cortex_m/*) echo cortex-m riscv ;;
         tools/book.py | tests/programs/test_book*) echo test-book ;;
-        CMakeLists.txt | tools/install.sh | tests/release/test_install* | tools/packaging/*.in | tools/packaging/*.cmake) echo test-install ;;
-        tools/packaging/* | tests/release/test_packaging*) echo test-packaging ;;
-        tests/api/* | tools/version.sh | tools/dist.sh | tests/release/test_release.sh | CITATION.cff | CHANGELOG.md) echo check-version test-release ;;
+        tools/packaging/*.in | tools/packaging/*.cmake | tools/packaging/conan/*) echo test-install test-packaging ;;
+        CMakeLists.txt | tools/install.sh | tests/release/test_install*) echo test-install ;;
+        meson.build | tools/packaging/* | tests/release/test_packaging*) echo test-packaging ;;
+        Makefile | tests/checks.mk | tools/sizes.sh) echo test-release ;;
+        tests/api/* | tools/version.sh | tools/dist.sh | tests/release/test_release.sh | CITATION.cff | CHANGELOG.md)
+            echo check-version test-release
+            ;;
         tests/fuzz/*) echo fuzz ;;
     esac
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # make test-install: what `make install` puts down is found by pkg-config and by CMake from an empty folder, a program is compiled
-# with it and runs, and `make uninstall` takes all of it away. From the project's root:
+# with it and runs, and `make uninstall` takes all of it away. The sources as a part of a CMake project. From the project's root:
 #
 #     CC=cc tests/release/test_install.sh
 root=$PWD

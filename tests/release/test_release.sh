@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# make test-release: that check-api and check-version find what they are there to find, and that two
-# people who make the archive of one commit get the same bytes, from which a program compiles. From the project's root:
+# make test-release: that check-api and check-version find what they are there to find, that the table of sizes and the Makefile's
+# variables do what they say, and that two people who make the archive of one commit get the same bytes, from which a program
+# compiles. From the project's root:
 #
 #     CC=cc tests/release/test_release.sh
 root=$PWD
@@ -113,7 +114,8 @@ done
 check "msan: MSAN_CC names another" eval 'would build/msan/library.o CC=gcc MSAN_CC=clang-99 | grep -q "^clang-99 .*library.o"'
 check "valgrind has no OpenMP, whatever is asked for" eval '! would build/valgrind/library.o OPENMP=-fopenmp | grep -q fopenmp'
 compiled() {
-    make_made CC="${CC:-cc}" CFLAGS=-O0 CPPFLAGS= build/float/library.o "$@" >out.txt && grep -q "library.o -DTEST_INSIDE -c" out.txt
+    make_made CC="${CC:-cc}" CFLAGS=-O0 CPPFLAGS= build/float/library.o "$@" >out.txt || return 1
+    grep -q "library.o -DTEST_INSIDE -c" out.txt
 }
 check "the library is compiled" compiled
 check "once" eval '! compiled'
