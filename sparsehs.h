@@ -1167,7 +1167,7 @@ SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, size_t m, cons
                             shs_real *D);
 /* The same with options. D: in and out. codes (may be NULL) gets the codes of the returned D: with a sparsity they must hold as
    many atoms a signal; without one they may hold fewer, and signals are coded with as many as fit. report may be NULL. The
-   learnt dictionary depends on neither.
+   learnt dictionary does not depend on codes and report.
 
    Errors leave D untouched. SHS_REDUCE_FAILED, SHS_PEER_FAILED and errors of an engine may come midway: codes are left without
    atoms, and the report's arrays are filled as far as learning went. SHS_CANCELLED leaves the best dictionary so far in D (the
