@@ -177,7 +177,8 @@ typedef struct shs_cl_options {
 
     /* Keep built programs and the verdicts of the self-test between runs; NULL = nothing is kept. key is fit for a file name.
        load_fn copies what is stored under key, at most size bytes, to data and returns its full size (0 = nothing; it is first
-       asked with size 0). Programs that come back damaged, or that the driver refuses, are built again. */
+       asked with size 0). Programs that come back damaged, or were stored under another key, or that the driver refuses, are
+       built again. */
     size_t (*load_fn)(void *user, const char *key, void *data, size_t size);
     void (*store_fn)(void *user, const char *key, const void *data, size_t size);
     void *store_user;
@@ -6283,12 +6284,14 @@ SHS__PRIVATE void shs__cl_key(shs_cl *cl, const char *kind, const char *text, co
     }
 }
 
-/* A stored binary or verdict begins with a mark, a size and a hash, because drivers have crashed on damaged binaries. */
+/* A stored binary or verdict begins with a mark, a size and a hash, because drivers have crashed on damaged binaries. The hash
+   includes the key: an entry that lies under another key is a program without the wanted kernel, or the verdict on another one. */
 enum { SHS__CL_SEAL = 24 };
 
-SHS__PRIVATE void shs__cl_seal(unsigned char *seal, const void *data, uint64_t size) {
-    uint64_t hash = shs__cl_hash(14695981039346656037u, data, (size_t)size);
-    memcpy(seal, "shs-cl-1", 8);
+SHS__PRIVATE void shs__cl_seal(unsigned char *seal, const char *key, const void *data, uint64_t size) {
+    uint64_t hash = shs__cl_hash(14695981039346656037u, key, strlen(key) + 1);
+    hash = shs__cl_hash(hash, data, (size_t)size);
+    memcpy(seal, "shs-cl-2", 8);
     memcpy(seal + 8, &size, 8);
     memcpy(seal + 16, &hash, 8);
 }
@@ -6305,7 +6308,7 @@ SHS__PRIVATE void *shs__cl_load(shs_cl *cl, const char *key, const unsigned char
     if (cl->options.load_fn(cl->options.store_user, key, block, stored) == stored) {
         *data = block + SHS__CL_SEAL;
         *size = stored - SHS__CL_SEAL;
-        shs__cl_seal(seal, *data, *size);
+        shs__cl_seal(seal, key, *data, *size);
         if (memcmp(seal, block, sizeof seal) == 0) return block;
     }
     shs__cl_free(cl, block);
@@ -6314,7 +6317,7 @@ SHS__PRIVATE void *shs__cl_load(shs_cl *cl, const char *key, const unsigned char
 
 /* block has room for the seal before the `size` bytes to be stored. */
 SHS__PRIVATE void shs__cl_store(shs_cl *cl, const char *key, unsigned char *block, size_t size) {
-    shs__cl_seal(block, block + SHS__CL_SEAL, size);
+    shs__cl_seal(block, key, block + SHS__CL_SEAL, size);
     cl->options.store_fn(cl->options.store_user, key, block, size + SHS__CL_SEAL);
 }
 

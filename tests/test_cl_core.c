@@ -601,7 +601,7 @@ static void test_refused_binary(void **state) {
     store *s = store_with_program(&o, &entry);
     (void)state;
     memset(s->data[entry], 'x', s->size[entry]);
-    shs__cl_seal(s->data[entry], s->data[entry] + SHS__CL_SEAL, s->size[entry] - SHS__CL_SEAL);
+    shs__cl_seal(s->data[entry], s->key[entry], s->data[entry] + SHS__CL_SEAL, s->size[entry] - SHS__CL_SEAL);
     assert_int_equal(built_with(&o), 1);
     assert_int_equal(built_with(&o), 0);
     store_end(s);
@@ -694,7 +694,7 @@ static void test_tuning(void **state) {
     end_cl(cl);
     t.broken = 0;
     s->data[entry][SHS__CL_SEAL] = 77; /* sealed, but no choice */
-    shs__cl_seal(s->data[entry], s->data[entry] + SHS__CL_SEAL, 1);
+    shs__cl_seal(s->data[entry], s->key[entry], s->data[entry] + SHS__CL_SEAL, 1);
     cl = new_cl(&o);
     assert_ok(shs__cl_tune(cl, "gemm 64", 4, trial, &t, &choice));
     assert_int_equal(choice, 0);
@@ -1229,6 +1229,50 @@ static void test_damaged_store(void **state) {
     free(right);
 }
 
+/* The data of the first and the last entry of a kind change places. */
+static void swap_entries(store *s, const char *kind) {
+    unsigned char *data;
+    size_t size;
+    int first = 0, last = s->count - 1;
+    while (strncmp(s->key[first], kind, strlen(kind)) != 0) first++;
+    while (strncmp(s->key[last], kind, strlen(kind)) != 0) last--;
+    assert_true(first < last);
+    data = s->data[first];
+    size = s->size[first];
+    s->data[first] = s->data[last];
+    s->size[first] = s->size[last];
+    s->data[last] = data;
+    s->size[last] = size;
+}
+
+/* Intact programs under keys of others are built again, and stored under their own. */
+static void test_swapped_store(void **state) {
+    work *w = new_work(), *right = new_work();
+    shs_cl_options o = SHS_ZERO;
+    store *s = store_begin(&o);
+    int run;
+    (void)state;
+    for (run = 0; run < 3; run++) {
+        shs_context ctx = SHS_ZERO;
+        shs_cl *cl;
+        long builds = shim.builds;
+        if (run == 1) {
+            swap_entries(s, "program-");
+            swap_entries(s, "verdict-");
+        }
+        cl = new_cl(&o);
+        ctx.engine = shs_cl_engine(cl);
+        assert_ok(run_errand(CODE, &ctx, w));
+        if (run == 0) assert_ok(run_errand(CODE, &ctx, right));
+        assert_memory_equal(w, right, sizeof *w);
+        assert_int_equal(shim.builds > builds, run < 2);
+        end_cl(cl);
+    }
+    store_end(s);
+    free(w);
+    free(right);
+}
+
 /* ---- all together ------------------------------------------------------------------------------------------------ */
 
 static int setup(void **state) {
@@ -1275,6 +1319,7 @@ int main(void) {
         cmocka_unit_test_setup(test_allocations_fail, setup),
         cmocka_unit_test_setup(test_troubles, setup),
         cmocka_unit_test_setup(test_damaged_store, setup),
+        cmocka_unit_test_setup(test_swapped_store, setup),
     };
     int count = 0;
     shim_begin();
