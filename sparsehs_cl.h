@@ -41,7 +41,8 @@
    8-bit pixels by it. No AMD, Adreno or Intel GPU was tested.
 
    The files in kernels_embed/ are the source of the kernels; the arrays of strings below are made from them by
-   tools/embed_kernels.c. Nothing is ever written to stdout or stderr.
+   tools/embed_kernels.c. Nothing is ever written to stdout or stderr; drivers may: PoCL writes a line to stderr about a
+   program that does not build.
 */
 /* Outside the guard: the file with the implementation may have included this one before. */
 #if !defined(SPARSEHS_H) || (defined(SPARSEHS_IMPLEMENTATION) && !defined(SPARSEHS_IMPLEMENTATION_ONCE))
@@ -157,15 +158,18 @@ typedef struct shs_cl_options {
     int index;
 
     /* Or the caller's own cl_context, cl_device_id (NULL: the context's first) and in-order cl_command_queue (NULL: a new
-       queue). All three are retained, and released by shs_cl_destroy. */
+       queue). The device and the queue must belong to the context (SHS_BAD_OPTIONS). All three are retained, and released by
+       shs_cl_destroy. */
     void *context, *device_id, *queue;
 
-    size_t memory_limit; /* bytes of device memory in use at most; 0 = what the device has, less a reserve */
+    size_t memory_limit; /* bytes of device memory in use at most; 0 = what the device has, less a reserve. A call that needs more
+                            returns SHS_NO_MEMORY: see shs_cl_error_text and `fallback` */
     size_t staging;      /* bytes of pinned memory through which other host memory goes to a device with memory of its own;
                             0 = 32 MB, and none where the device shares the host's; less than 1024: none */
     int single_only;     /* non-zero: no doubles on the device although it has them; for devices with slow doubles */
     shs_cl_coder coder;  /* another coder than AUTO is used, or refused as SHS_UNSUPPORTED if it does not fit */
-    int profile;         /* non-zero: measure, see shs_cl_stage_times */
+    int profile;         /* non-zero: measure, see shs_cl_stage_times. On the caller's queue only if the queue was made with
+                            CL_QUEUE_PROFILING_ENABLE; otherwise kernels have no times */
     unsigned without;    /* a sum of shs_cl_without, for measurements */
     int group_items;     /* for measurements, without matrix units: work-items of a group over pixels, 128, 256, 512 or 1024,
                             fewer where blocks or local memory do not allow so many; 0 = what each kernel does best with */
@@ -196,7 +200,9 @@ typedef struct shs_cl shs_cl;
 /* options may be NULL. Takes memory from ctx's allocator, which must stay valid until shs_cl_destroy.
    SHS_NO_DEVICE: no OpenCL library, no driver, or no device that matches; SHS_ENGINE_FAILED: the driver refused; *cl is then
    NULL. While the engine works, SHS_BUILD_FAILED says that a program did not build (shs_cl_build_log), SHS_NO_MEMORY that the
-   host or the device has too little, SHS_DEVICE_LOST that the device is gone: destroy the object and make another. */
+   host or the device has too little, SHS_DEVICE_LOST that the device is gone: destroy the object and make another.
+   Several threads may create objects at once, but call shs_cl_list before they start if OpenCL was not used yet: PoCL crashes when
+   its first calls come from several threads. */
 SHS_CL_API shs_status shs_cl_create(const shs_context *ctx, const shs_cl_options *options, shs_cl **cl);
 /* NULL is fine. Sessions that use it must be closed. */
 SHS_CL_API void shs_cl_destroy(shs_cl *cl);
@@ -212,7 +218,8 @@ SHS_CL_API const char *shs_cl_device_name(const shs_cl *cl);
 
 /* The compiler's messages about the last program that did not build; "" without a failure. Valid until the next call. */
 SHS_CL_API const char *shs_cl_build_log(const shs_cl *cl);
-/* The last OpenCL error, "CL_OUT_OF_RESOURCES", or "CL_SUCCESS". */
+/* The last OpenCL error, "CL_OUT_OF_RESOURCES", or "CL_SUCCESS"; or, after SHS_NO_MEMORY by a limit of the device or of
+   options.memory_limit, a sentence with the bytes that were needed and the limit. Valid until the next call. */
 SHS_CL_API const char *shs_cl_error_text(const shs_cl *cl);
 
 /* ================================================================================================================== */
@@ -5551,14 +5558,16 @@ typedef struct shs__cl_clock {
 typedef struct shs__cl_testing {
     int one_way;                            /* kernels are compiled in one way only */
     int map_pixels;                         /* pixels of an item of map.cl; 0: as shs__cl_map_shape finds best */
+    int plain_bytes;                        /* moments of bytes are made in plain C although panels are faster */
     int running;                            /* self-tests: the test of a session may start the test of a product */
     const struct shs__cl_signals *imitated; /* sessions of a self-test use the kernels of this session; NULL: their own choice */
 } shs__cl_testing;
 
 typedef struct shs__cl_failure {
-    cl_int error;    /* the last one of OpenCL */
-    const char *why; /* what shs_cl_create stumbled over */
-    char *log;       /* of the last program that did not build */
+    cl_int error;     /* the last one of OpenCL */
+    char memory[448]; /* "", or that a buffer was beyond the limits, in a sentence: later than `error` */
+    const char *why;  /* what shs_cl_create stumbled over */
+    char *log;        /* of the last program that did not build */
 } shs__cl_failure;
 
 struct shs_cl {
@@ -5644,6 +5653,7 @@ SHS__PRIVATE const char *shs__cl_error_name(cl_int error) {
 SHS__PRIVATE shs_status shs__cl_check(shs_cl *cl, cl_int error) {
     if (error == CL_SUCCESS) return SHS_OK;
     cl->failure.error = error;
+    cl->failure.memory[0] = 0;
     switch (error) {
     case CL_OUT_OF_HOST_MEMORY:
     case CL_MEM_OBJECT_ALLOCATION_FAILURE:
@@ -5871,13 +5881,36 @@ SHS__PRIVATE int shs__cl_take_spare(shs_cl *cl, size_t bytes, cl_mem *buffer) {
 SHS__PRIVATE shs_status shs__cl_blank(shs_cl *cl, size_t bytes, cl_mem buffer);
 SHS__PRIVATE void shs__cl_release(shs_cl *cl, cl_mem *buffer);
 
+SHS__PRIVATE size_t shs__cl_left(const shs_cl *cl) { return cl->limit - shs__zmin(cl->in_use, cl->limit); }
+
+SHS__PRIVATE void shs__cl_append_part(shs_cl *cl, const char *before, size_t number, const char *behind) {
+    shs__cl_append(cl->failure.memory, sizeof cl->failure.memory, before);
+    shs__cl_append_number(cl->failure.memory, sizeof cl->failure.memory, number);
+    shs__cl_append(cl->failure.memory, sizeof cl->failure.memory, behind);
+}
+
+/* The status of a call that needs `bytes` more of the device's memory, which are beyond what it may use or beyond its largest
+   buffer. shs_cl_error_text says so: no OpenCL function has failed that could. */
+SHS__PRIVATE shs_status shs__cl_no_room(shs_cl *cl, size_t bytes) {
+    const int by_option = cl->options.memory_limit && cl->limit == cl->options.memory_limit;
+    cl->failure.memory[0] = 0;
+    shs__cl_append_part(cl, "device memory: ", bytes, " bytes are needed on ");
+    shs__cl_append(cl->failure.memory, sizeof cl->failure.memory, cl->about.name);
+    if (bytes > shs__cl_left(cl)) {
+        shs__cl_append_part(cl, ", whose limit is ", cl->limit, by_option ? " (options.memory_limit)" : "");
+        shs__cl_append_part(cl, " with ", cl->in_use, " in use");
+    } else shs__cl_append_part(cl, ", whose largest buffer has ", cl->about.max_alloc, "");
+    shs__cl_append(cl->failure.memory, sizeof cl->failure.memory, "; options.fallback lets the CPU take over");
+    return SHS_NO_MEMORY;
+}
+
 /* A spare buffer of this size, else a new one. Before a new one is made, spare buffers are freed until all buffers together take no
    more memory than the buffers in use took at most (held.peak). */
 SHS__PRIVATE shs_status shs__cl_buffer(shs_cl *cl, size_t bytes, cl_mem *buffer) {
     shs_status status = SHS_OK;
     bytes = shs__zmax(bytes, 16); /* an empty buffer is an error in OpenCL */
     *buffer = NULL;
-    if (bytes > cl->about.max_alloc || bytes > cl->limit - shs__zmin(cl->in_use, cl->limit)) return SHS_NO_MEMORY;
+    if (bytes > cl->about.max_alloc || bytes > shs__cl_left(cl)) return shs__cl_no_room(cl, bytes);
     cl->held.peak = shs__zmax(cl->held.peak, cl->in_use + bytes);
     if (!shs__cl_take_spare(cl, bytes, buffer)) {
         shs__cl_drop_spares(cl, shs__zmin(cl->held.peak, cl->limit) - cl->in_use - bytes, SHS__CL_SPARES);
@@ -6210,6 +6243,7 @@ SHS__PRIVATE char *shs__cl_all_options(shs_cl *cl, const char *options) {
     char *text = (char *)shs__cl_alloc(cl, size);
     if (!text) return NULL;
     shs__cl_append(text, size, "-cl-std=CL1.2");
+    if (cl->about.kind == SHS_CL_CPU) shs__cl_append(text, size, " -w"); /* PoCL tells stderr how many warnings there are */
     if (sizeof(shs_real) == 8) shs__cl_append(text, size, " -D SPARSEHS_DOUBLE");
     if (!cl->has_double) shs__cl_append(text, size, " -D SPARSEHS_NO_DOUBLE");
     shs__cl_append(text, size, cl->ways.is_cpu ? " -D IS_CPU=1" : " -D IS_CPU=0");
@@ -6256,6 +6290,7 @@ SHS__PRIVATE void shs__cl_forget_log(shs_cl *cl) {
 /* A failure that was a question to the compiler, and its answer. */
 SHS__PRIVATE void shs__cl_forget_failure(shs_cl *cl) {
     cl->failure.error = CL_SUCCESS;
+    cl->failure.memory[0] = 0;
     shs__cl_forget_log(cl);
 }
 
@@ -7999,8 +8034,6 @@ SHS__PRIVATE void shs__cl_pass_codes(shs__cl_call *call, const shs__cl_signals *
 
 /* ---- opening: what fits ------------------------------------------------------------------------------------------- */
 
-SHS__PRIVATE size_t shs__cl_left(const shs_cl *cl) { return cl->limit - shs__zmin(cl->in_use, cl->limit); }
-
 /* Local memory of a signal in omp_warp. */
 SHS__PRIVATE size_t shs__cl_warp_bytes(const shs__cl_signals *s) {
     size_t pitch = SHS__CL_WARP_PITCH((size_t)s->padded), stride = (size_t)s->stride, rows = stride > 1 ? stride - 1 : 1;
@@ -8251,7 +8284,7 @@ SHS__PRIVATE shs_status shs__cl_plan_chunk(shs__cl_signals *s) {
     if (s->job.descending) s->share.each = 1;
     else if (s->share.teams) s->share.each = shs__cl_team_scratch(s);
     else s->share.each = shs__cl_general_scratch(s);
-    if (s->share.each > cl->about.max_alloc / r) return SHS_NO_MEMORY;
+    if (s->share.each > cl->about.max_alloc / r) return shs__cl_no_room(cl, SHS__PRODUCT(s->share.each, 1, r));
     if (!asked) alphas = shs__zmin(alphas, SHS__CL_ALPHAS);
     s->chunk = shs__zmax(1, shs__zmin(most, alphas / (padded * r)));
     if (asked) s->chunk = shs__zmin(s->chunk, shs__zmin(asked, INT_MAX));
@@ -8267,17 +8300,18 @@ SHS__PRIVATE shs_status shs__cl_plan_slice(shs__cl_signals *s) {
     shs_cl *cl = s->cl;
     const size_t r = sizeof(shs_real), n = (size_t)s->n, p = (size_t)s->p, stride = (size_t)s->stride;
     const size_t left = shs__cl_left(cl), most = shs__zmax(s->m, 1), unit = shs__cl_wrap_alignment(cl) / r;
+    const size_t each = shs__cl_signal_bytes(s);
     size_t reserve = 1024;
     s->block = shs__zmax(256, shs__ctx_chunks(most, 512 * 32) * 32);
     reserve += n * shs__ctx_chunks(most, s->block) * sizeof(cl_uint);
     if (s->job.learning) reserve += n * (p * r + shs__cl_wide_size(cl));
-    if (reserve >= left) return SHS_NO_MEMORY;
-    s->slice = shs__zmin(most, (left - reserve) / shs__cl_signal_bytes(s));
+    if (reserve >= left) return shs__cl_no_room(cl, reserve + each);
+    s->slice = shs__zmin(most, (left - reserve) / each);
     s->slice = shs__zmin(s->slice, cl->about.max_alloc / shs__zmax(p * r, stride * r));
     s->slice = shs__zmin(s->slice, INT_MAX / stride);
     if (s->wraps && s->slice < most) s->slice -= s->slice % unit; /* each is to begin where one may be wrapped */
-    if (s->slice == 0) return SHS_NO_MEMORY;
-    if (s->share.teams && s->slice < most) return SHS_NO_MEMORY; /* no team may be cut */
+    if (s->slice == 0) return shs__cl_no_room(cl, reserve + shs__zmin(most, s->wraps ? unit : 1) * each);
+    if (s->share.teams && s->slice < most) return shs__cl_no_room(cl, reserve + most * each); /* no team may be cut */
     if (s->slice < most) s->holds.wrapped = SHS__CL_NONE;        /* it was all of them */
     s->slices = shs__ctx_chunks(s->m, s->slice);
     s->chunk = shs__zmin(s->chunk, s->slice);
@@ -10898,7 +10932,7 @@ SHS__PRIVATE shs_status shs__cl_cut(shs__cl_pixels *px) {
     const shs__view *v = &px->view;
     shs_cl *cl = px->cl;
     size_t line = (size_t)v->samples * (size_t)px->bands * v->size,
-           room = shs__zmin(cl->limit - shs__zmin(cl->in_use, cl->limit), SIZE_MAX / 2);
+           room = shs__zmin(shs__cl_left(cl), SIZE_MAX / 2);
     size_t most = shs__zmin(SHS__CL_SLICE_BYTES, shs__zmin(room / 32, cl->about.max_alloc));
     int lines = px->cube->pixels ? (int)shs__zmin(shs__zmax(most / line, 1), (size_t)v->lines) : v->block_lines, i, at;
     px->slice_bytes = line * (size_t)lines;
@@ -11696,7 +11730,7 @@ SHS__PRIVATE void shs__cl_keep_white(shs__cl_pixels *px) {
     int i, first, end;
     shs__cl_drop_white(px);
     for (i = 0; i < px->slice_count; i++) need += px->slices[i].padded * each;
-    px->z_kept = need <= (cl->limit - shs__zmin(cl->in_use, cl->limit)) / 2;
+    px->z_kept = need <= shs__cl_left(cl) / 2;
     for (first = 0; first < px->slice_count && px->z_kept; first = end) {
         cl_mem z = NULL;
         ld = 0;
@@ -12640,39 +12674,57 @@ SHS__PRIVATE shs_status shs__cl_choose(shs_cl *cl) {
     return status == SHS_DEVICE_LOST ? SHS_NO_DEVICE : status; /* what never was there is not lost */
 }
 
-/* The caller's queue keeps the order of its commands, or it is of no use here. */
+/* The caller's queue keeps the order of its commands, and belongs to the context and the device, or it is of no use here. */
 SHS__PRIVATE shs_status shs__cl_adopt_queue(shs_cl *cl) {
     cl_command_queue queue = (cl_command_queue)cl->options.queue;
     cl_command_queue_properties properties = 0;
+    cl_context context = NULL;
+    cl_device_id device = NULL;
     cl_int error;
     if (!queue) return SHS_OK;
     error = SHS__CL(clGetCommandQueueInfo)(queue, CL_QUEUE_PROPERTIES, sizeof properties, &properties, NULL);
-    if (!error && (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)) {
-        cl->failure.why = "the caller's queue is not in order";
-        return SHS_BAD_OPTIONS;
-    }
-    if (!error) error = SHS__CL(clRetainCommandQueue)(queue);
+    if (!error) error = SHS__CL(clGetCommandQueueInfo)(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
+    if (!error) error = SHS__CL(clGetCommandQueueInfo)(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL);
+    if (error) return shs__cl_check(cl, error);
+    if (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) cl->failure.why = "options.queue is not in order";
+    else if (context != cl->context) cl->failure.why = "options.queue is of another context than options.context";
+    else if (device != cl->device) cl->failure.why = "options.queue is of another device than the one in use";
+    if (cl->failure.why) return SHS_BAD_OPTIONS;
+    error = SHS__CL(clRetainCommandQueue)(queue);
     if (!error) cl->queue[0] = queue;
     cl->clock.profiles[0] = cl->options.profile && (properties & CL_QUEUE_PROFILING_ENABLE);
     return shs__cl_check(cl, error);
 }
 
+/* *device: the one of the caller's context that options.device_id names, or the first. */
+SHS__PRIVATE shs_status shs__cl_device_of_context(shs_cl *cl, cl_context context, cl_device_id *device) {
+    const cl_device_id asked = (cl_device_id)cl->options.device_id;
+    cl_device_id *all;
+    size_t size = 0, i = 0;
+    cl_int error = SHS__CL(clGetContextInfo)(context, CL_CONTEXT_DEVICES, 0, NULL, &size);
+    if (error) return shs__cl_check(cl, error);
+    all = (cl_device_id *)shs__cl_alloc(cl, size);
+    if (!all) return SHS_NO_MEMORY;
+    error = SHS__CL(clGetContextInfo)(context, CL_CONTEXT_DEVICES, size, all, NULL);
+    while (asked && i < size / sizeof *all && all[i] != asked) i++;
+    if (i < size / sizeof *all) *device = all[i];
+    else *device = NULL;
+    shs__cl_free(cl, all);
+    if (error) return shs__cl_check(cl, error);
+    if (*device) return SHS_OK;
+    cl->failure.why = "options.device_id is not among the devices of options.context";
+    return SHS_BAD_OPTIONS;
+}
+
 /* The caller's own device. */
 SHS__PRIVATE shs_status shs__cl_adopt(shs_cl *cl) {
     cl_context context = (cl_context)cl->options.context;
-    cl_device_id device = (cl_device_id)cl->options.device_id;
+    cl_device_id device = NULL;
     cl_platform_id platform = NULL;
-    cl_device_id *all = NULL;
-    size_t size = 0;
-    cl_int error = device ? CL_SUCCESS : SHS__CL(clGetContextInfo)(context, CL_CONTEXT_DEVICES, 0, NULL, &size);
-    if (!device && !error) {
-        all = (cl_device_id *)shs__cl_alloc(cl, size + sizeof *all);
-        if (!all) return SHS_NO_MEMORY;
-        error = SHS__CL(clGetContextInfo)(context, CL_CONTEXT_DEVICES, size, all, NULL);
-        device = all[0];
-        shs__cl_free(cl, all);
-    }
-    if (!error) error = SHS__CL(clGetDeviceInfo)(device, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL);
+    cl_int error;
+    shs_status status = shs__cl_device_of_context(cl, context, &device);
+    if (status != SHS_OK) return status;
+    error = SHS__CL(clGetDeviceInfo)(device, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL);
     if (!error) shs__cl_describe(cl, platform, device, &cl->about);
     if (!error && !cl->about.usable) {
         cl->failure.why = "the caller's device is not fit: OpenCL 1.2, and doubles where shs_real is double";
@@ -12985,7 +13037,11 @@ SHS__PUBLIC const shs_engine *shs_cl_engine(shs_cl *cl) { return cl ? &cl->engin
 SHS__PUBLIC const shs_cl_device *shs_cl_about(const shs_cl *cl) { return cl ? &cl->about : NULL; }
 SHS__PUBLIC const char *shs_cl_device_name(const shs_cl *cl) { return cl ? cl->about.name : ""; }
 SHS__PUBLIC const char *shs_cl_build_log(const shs_cl *cl) { return cl && cl->failure.log ? cl->failure.log : ""; }
-SHS__PUBLIC const char *shs_cl_error_text(const shs_cl *cl) { return shs__cl_error_name(cl ? cl->failure.error : CL_SUCCESS); }
+SHS__PUBLIC const char *shs_cl_error_text(const shs_cl *cl) {
+    if (!cl) return shs__cl_error_name(CL_SUCCESS);
+    if (cl->failure.memory[0]) return cl->failure.memory;
+    return shs__cl_error_name(cl->failure.error);
+}
 
 #endif /* SPARSEHS_CL_IMPLEMENTATION_ONCE */
 #endif /* SPARSEHS_CL_IMPLEMENTATION */

@@ -1,5 +1,7 @@
 /* test_cl_core.c - the OpenCL runtime: devices, programs, memory, queues, times; and every call and allocation that
    fails. */
+#define _POSIX_C_SOURCE 200112L /* dup2, fileno */
+#include <unistd.h>
 #include "test.h"
 #include "device/cl_shim.h"
 
@@ -325,6 +327,32 @@ static void wait_for_references(cl_context context, cl_uint expected) {
     while (context_references(context) != expected && time(NULL) - begin < 10) {}
 }
 
+/* Refused: a queue of another context or device, and a device that is not the context's. */
+static void check_foreign(cl_device_id device, cl_context context) {
+    shs_cl_options o = SHS_ZERO;
+    shs_cl *cl;
+    char reason[100];
+    cl_int error;
+    cl_context other = clCreateContext(NULL, 1, &device, NULL, NULL, &error);
+    cl_command_queue queue = clCreateCommandQueue(other, device, 0, &error);
+    assert_int_equal(error, CL_SUCCESS);
+    o.context = context;
+    o.reason = reason;
+    o.reason_size = sizeof reason;
+    o.queue = queue;
+    assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
+    assert_null(cl);
+    assert_string_equal(reason, "options.queue is of another context than options.context");
+    o.queue = NULL;
+    o.device_id = &error; /* never asked anything */
+    assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
+    assert_null(cl);
+    assert_string_equal(reason, "options.device_id is not among the devices of options.context");
+    assert_int_equal(shim.live, 0);
+    clReleaseCommandQueue(queue);
+    clReleaseContext(other);
+}
+
 static void test_own_context(void **state) {
     shs_cl_options o = SHS_ZERO;
     shs_cl *found = new_cl(NULL), *cl;
@@ -362,6 +390,7 @@ static void test_own_context(void **state) {
         assert_int_equal(shim.live, 0);
         clReleaseCommandQueue(disorderly);
     }
+    check_foreign(device, context);
     wait_for_references(context, of_context);
     assert_int_equal(context_references(context), of_context);
     assert_int_equal(queue_references(queue), of_queue);
@@ -793,6 +822,73 @@ static void test_memory_limit(void **state) {
     shs__cl_release(cl, &b);
     shs__cl_release(cl, &c);
     assert_int_equal(cl->in_use, 0);
+    end_cl(cl);
+}
+
+/* Refusals by a limit are no errors of OpenCL: the text names the bytes, the limit and the way out. */
+static void test_memory_limit_is_told(void **state) {
+    enum { P = 16, N = 40, M = 50, S = 3 };
+    shs_real *D = new_normal(P * N, 1), *Y = new_normal(P * M, 2);
+    size_t limits[] = {1, 2000, 12000};
+    shs_cl_options o = SHS_ZERO;
+    shs_context ctx = SHS_ZERO;
+    shs_codes codes;
+    shs_cl *cl;
+    cl_mem buffer = NULL;
+    char text[80];
+    size_t i;
+    (void)state;
+    assert_ok(shs_codes_create(NULL, M, S, &codes));
+    for (i = 0; i < sizeof limits / sizeof *limits; i++) {
+        o.memory_limit = limits[i];
+        cl = new_cl(&o);
+        ctx.engine = shs_cl_engine(cl);
+        assert_string_equal(shs_cl_error_text(cl), "CL_SUCCESS");
+        assert_status(shs_omp(&ctx, P, N, D, M, Y, S, &codes), SHS_NO_MEMORY);
+        snprintf(text, sizeof text, "limit is %lu (options.memory_limit)", (unsigned long)limits[i]);
+        assert_non_null(strstr(shs_cl_error_text(cl), text));
+        assert_non_null(strstr(shs_cl_error_text(cl), shs_cl_device_name(cl)));
+        assert_non_null(strstr(shs_cl_error_text(cl), "options.fallback"));
+        end_cl(cl);
+    }
+    o.memory_limit = 0;
+    cl = new_cl(&o);
+    cl->about.max_alloc = 1000;
+    assert_status(shs__cl_buffer(cl, 1001, &buffer), SHS_NO_MEMORY);
+    assert_non_null(strstr(shs_cl_error_text(cl), "device memory: 1001 bytes are needed"));
+    assert_non_null(strstr(shs_cl_error_text(cl), "largest buffer has 1000"));
+    shs__cl_check(cl, CL_OUT_OF_RESOURCES); /* which comes later */
+    assert_string_equal(shs_cl_error_text(cl), "CL_OUT_OF_RESOURCES");
+    end_cl(cl);
+    shs_codes_free(NULL, &codes);
+    free(D);
+    free(Y);
+}
+
+/* A warning of the driver's compiler would be counted on stderr by PoCL. A loop of MOD's kernel cannot be unrolled on a processor. */
+static void test_no_output_from_building(void **state) {
+    shs_cl *cl = new_cl(NULL);
+    FILE *file = tmpfile();
+    cl_kernel kernel;
+    char options[64];
+    long written;
+    int kept;
+    (void)state;
+    assert_non_null(file);
+    snprintf(options, sizeof options, " -D RUN_%ld_%ld", (long)getpid(), (long)time(NULL)); /* in no driver's cache */
+    fflush(stderr);
+    kept = dup(2);
+    assert_true(kept >= 0);
+    assert_true(dup2(fileno(file), 2) >= 0);
+    if (shs__cl_kernel(cl, shs__cl_source_mod, options, "mod_solve", &kernel) != SHS_OK) kernel = NULL;
+    fflush(stderr);
+    assert_true(dup2(kept, 2) >= 0);
+    close(kept);
+    assert_non_null(kernel);
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    written = ftell(file);
+    fclose(file);
+    assert_int_equal(written, 0);
     end_cl(cl);
 }
 
@@ -1307,6 +1403,8 @@ int main(void) {
         cmocka_unit_test_setup(test_tuned_coding, setup),
         cmocka_unit_test_setup(test_tuned_by_chunks, setup),
         cmocka_unit_test_setup(test_memory_limit, setup),
+        cmocka_unit_test_setup(test_memory_limit_is_told, setup),
+        cmocka_unit_test_setup(test_no_output_from_building, setup),
         cmocka_unit_test_setup(test_memory_is_kept, setup),
         cmocka_unit_test_setup(test_pinned, setup),
         cmocka_unit_test_setup(test_queues, setup),
