@@ -10367,10 +10367,18 @@ SHS__PRIVATE int shs__cl_by_units(const shs_cl *cl, const shs__cl_tiling *t) {
     return cl->ways.units64 > 0 && !shs__cl_on_trial(cl) && shs__cl_elem_bytes(cl, t->precise) == sizeof(cl_double);
 }
 
+/* Whether diagonals of so many blocks are faster than the tiles. Processors make a single tile of 32 x 32 three times as fast as 8 or
+   12 blocks, of 25 to 32 rows (PoCL 3.1); other sizes are as on GPUs. */
+SHS__PRIVATE int shs__cl_diagonals_pay(const shs_cl *cl, const shs__cl_tiling *t, size_t blocks, double cost_of_tiles) {
+    const double speed = 0.67;
+    if (cl->ways.is_cpu && t->r == 2 && blocks > 6) return 0;
+    return (double)(blocks * 64) / speed < cost_of_tiles;
+}
+
 /* Chooses the fastest tile. An item that keeps R x R sums reaches about 0.25, 0.5 and 0.8 of the peak with R 2, 4 and 8. With 8 x 8
    sums of the array of diagonals it reaches 2/3, because it reads more. */
 SHS__PRIVATE void shs__cl_tile(const shs_cl *cl, shs__cl_tiling *t) {
-    const double speed[3] = {0.25, 0.5, 0.8}, diagonals_speed = 0.67;
+    const double speed[3] = {0.25, 0.5, 0.8};
     int i, most = shs__cl_elem_bytes(cl, t->precise) == 8 ? 2 : 3;
     size_t blocks = (size_t)(SHS__CL_DIAGONALS_ACROSS(t->rows) * SHS__CL_DIAGONALS_DOWN(t->rows));
     double best = 0;
@@ -10385,7 +10393,7 @@ SHS__PRIVATE void shs__cl_tile(const shs_cl *cl, shs__cl_tiling *t) {
         t->tiles = tiles;
     }
     if (t->rows > SHS__CL_DIAGONALS_ROWS || shs__cl_on_trial(cl) || shs__cl_by_units(cl, t)) return;
-    if (!((double)(blocks * 64) / diagonals_speed < best)) return;
+    if (!shs__cl_diagonals_pay(cl, t, blocks, best)) return;
     t->r = 0;
     t->tiles = blocks;
 }
@@ -11070,7 +11078,8 @@ SHS__PRIVATE shs_status shs__cl_gram_pass(shs__cl_pixels *px, const char *phase,
        the same with the pixels on the device                      -            -         -           28          21
        Intel's runtime for processors, 127 bands, 8,192 pixels     -            -        126          80         195
 
-   The upload takes 22 of the first row. Intel's runtime reports an instruction for dot products, and is slower by it. */
+   The upload takes 22 of the first row. Intel's runtime reports an instruction for dot products, and is slower by it. On PoCL 3.1
+   plain C is no faster than the float panel with 100 bands, and takes 100 times as long with 2: its tile has 128 bands. */
 enum { SHS__CL_BYTES_MMA = 0, SHS__CL_BYTES_DP4A, SHS__CL_BYTES_DOT, SHS__CL_BYTES_PLAIN, SHS__CL_BYTES_NOT };
 
 /* From cl->bytes on the first that the device has. */
@@ -11099,6 +11108,13 @@ SHS__PRIVATE uint64_t shs__cl_reach(const shs__cl_pixels *px) {
     return pixels * bands;
 }
 
+/* Whether plain C is worth it: while pixels come up to a device with memory of its own, which hides it. */
+SHS__PRIVATE int shs__cl_plain_pays(const shs__cl_pixels *px) {
+    const shs_cl *cl = px->cl;
+    if (cl->test.plain_bytes) return 1;
+    return !cl->about.unified && cl->about.kind != SHS_CL_CPU && !px->slices[0].loaded;
+}
+
 /* *can: whether byte_products can be used. A compiler that refuses an instruction is asked for it only once. */
 SHS__PRIVATE shs_status shs__cl_by_bytes(shs__cl_pixels *px, int *can) {
     shs_cl *cl = px->cl;
@@ -11108,7 +11124,7 @@ SHS__PRIVATE shs_status shs__cl_by_bytes(shs__cl_pixels *px, int *can) {
     if (shs__cl_on_trial(cl) || px->cube->type != SHS_TYPE_U8 || shs__cl_checked(px) || !cl->has_double) return SHS_OK;
     if (px->by_panels || shs__cl_reach(px) > UINT32_MAX) return SHS_OK; /* the kernel counts bytes in 32 bits */
     for (way = shs__cl_bytes_way(cl); way != SHS__CL_BYTES_NOT; way = shs__cl_bytes_way(cl)) {
-        if (way == SHS__CL_BYTES_PLAIN && px->slices[0].loaded && !cl->about.unified) return SHS_OK; /* no upload hides it */
+        if (way == SHS__CL_BYTES_PLAIN && !shs__cl_plain_pays(px)) return SHS_OK;
         status = shs__cl_begin_bytes(px).status;
         *can = status == SHS_OK;
         if (status != SHS_BUILD_FAILED) return status;

@@ -172,6 +172,7 @@ static void test_moments_of_bytes_are_exact(void **state) {
     int interleave;
     size_t i, way;
     (void)state;
+    device->test.plain_bytes = 1;
     for (i = 0; i < sizeof bands / sizeof bands[0]; i++)
         for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++)
             for (way = 0; way < sizeof ways / sizeof ways[0]; way++) {
@@ -191,9 +192,28 @@ static void test_moments_of_bytes_are_exact(void **state) {
                 cube_free(&cube);
                 free(p.x);
             }
+    device->test.plain_bytes = 0;
     device->bytes = was;
     device->ways.dot_products = had;
     device->ways.is_cpu = is_cpu;
+}
+
+/* A processor makes moments of bytes from panels, which is faster than plain products of whole numbers, and exact too. */
+static void test_bytes_of_a_processor(void **state) {
+    static const int bands[] = {2, 30, 100};
+    int i;
+    (void)state;
+    if (shs_cl_about(device)->kind != SHS_CL_CPU) skip();
+    for (i = 0; i < 3; i++) {
+        plain_cube p = random_values(SHS_TYPE_U8, 53, 7, bands[i], 5);
+        shs_cube cube = cube_of(&p, SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 0);
+        shim.wrong = "byte_products"; /* which is counted */
+        check_same_moments(&cube);
+        assert_int_equal(shim.wrong_runs, 0);
+        cube_free(&cube);
+        free(p.x);
+    }
+    shim.wrong = NULL;
 }
 
 /* The planes of a cube that is read in place may be so far apart that 32 bits do not count to the last. Of the address space
@@ -284,7 +304,7 @@ static void test_products_in_diagonals(void **state) {
     shs_cube cube = cube_of(&p, SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 0);
     shs_real *X = new_normal(64 * pixels, 17);
     shs_wide *in_diagonals = NEW(shs_wide, 64 * 64), *tiled = NEW(shs_wide, 64 * 64);
-    const int units = device->ways.units64; /* which would make tiles */
+    const int units = device->ways.units64, is_cpu = device->ways.is_cpu; /* units would make tiles */
     void *session;
     size_t i, k;
     (void)state;
@@ -292,7 +312,10 @@ static void test_products_in_diagonals(void **state) {
     assert_ok_cl(shs__cl_pixels_open(device, &on_device, &cube, &session));
     for (k = 0; k < sizeof rows / sizeof *rows; k += (size_t)every(4)) {
         int n = rows[k];
-        shs__cl_tiling t = shs__cl_tiling_of(device, 0, n);
+        shs__cl_tiling t;
+        device->ways.is_cpu = 0; /* which would make tiles of some sizes */
+        t = shs__cl_tiling_of(device, 0, n);
+        device->ways.is_cpu = is_cpu;
         assert_int_equal(t.r, 0);
         products_by((shs__cl_pixels *)session, &t, X, pixels, in_diagonals);
         t.r = 2;
@@ -307,6 +330,21 @@ static void test_products_in_diagonals(void **state) {
     free(tiled);
     cube_free(&cube);
     free(p.x);
+}
+
+/* On a processor diagonals of a number of rows that nearly fills a tile are slower than the tile. */
+static void test_tiling_of_a_processor(void **state) {
+    const shs__cl_ways was = device->ways;
+    int rows, is_cpu;
+    (void)state;
+    device->ways.units64 = 0;
+    for (rows = 1; rows <= SHS__CL_DIAGONALS_ROWS; rows++)
+        for (is_cpu = 0; is_cpu < 2; is_cpu++) {
+            device->ways.is_cpu = is_cpu;
+            if (is_cpu && rows > 24 && rows <= 32) assert_int_equal(shs__cl_tiling_of(device, 0, rows).r, 2);
+            else assert_int_equal(shs__cl_tiling_of(device, 0, rows).r, 0);
+        }
+    device->ways = was;
 }
 
 /* Double matrix units make what tiles of the same size hold, all tiles or some of them. */
@@ -1464,6 +1502,7 @@ static void test_short_runs(void **state) {
         outing_end(&o);
     }
     device->bytes = SHS__CL_BYTES_PLAIN;
+    device->test.plain_bytes = 1;
     for (i = 0; i < 2; i++) { /* the array of diagonals and tiles; whole numbers */
         plain_cube p = random_values(SHS_TYPE_I16, 7, 9, bands[i], 3), q = random_values(SHS_TYPE_U8, 7, 9, bands[i], 3);
         shs_cube cube = cube_of(&p, SHS_TYPE_I16, SHS_INTERLEAVE_BSQ, 1),
@@ -1636,9 +1675,11 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         UNIT(test_moments),
         UNIT(test_moments_of_bytes_are_exact),
+        UNIT(test_bytes_of_a_processor),
         UNIT(test_moments_of_far_planes),
         UNIT(test_moments_of_many_bands),
         UNIT(test_products_in_diagonals),
+        UNIT(test_tiling_of_a_processor),
         UNIT(test_products_by_units),
         UNIT(test_noise_sums),
         UNIT(test_odd_strides),
@@ -1677,6 +1718,7 @@ int main(void) {
         UNIT(test_moments),
         UNIT(test_moments_by_groups_of_bands),
         UNIT(test_moments_of_bytes_are_exact),
+        UNIT(test_bytes_of_a_processor),
         UNIT(test_maps),
         UNIT(test_pixels_of_an_item),
         UNIT(test_mnf_and_rx),

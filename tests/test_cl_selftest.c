@@ -354,6 +354,7 @@ static shs_cl *open_as(const use *u, way how, shs_cl_options o, shs_context *ctx
     if (how != AS_LISTED) cl->ways.ptx = cl->ways.units64 = 0;
     if (how == AS_A_PROCESSOR) cl->ways.is_cpu = 1;
     if (u->what == AS_A_GPU) cl->ways.is_cpu = 0;
+    cl->test.plain_bytes = u->what == BY_BYTES;
     if (u->what == BY_UNITS && !cl->ways.ptx && cl->has_double) cl->ways.units64 = 2;
     cl->test.one_way = 1;
     memset(ctx, 0, sizeof *ctx);
@@ -828,6 +829,7 @@ static void test_faults_of_plain_bytes(void **state) {
             shim_begin();
             cl = open_as(&bytes, WITHOUT_PTX, o, &ctx);
             cl->about.unified = 0;
+            cl->about.kind = SHS_CL_GPU;
             cl->ways.dot_products = 0;
             if (!cl->has_double) skip();
             check_right(&bytes, &ctx, cl);
