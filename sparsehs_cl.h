@@ -10,7 +10,8 @@
        shs_cl *cl;
        if (shs_cl_create(&ctx, NULL, &cl) == SHS_OK) ctx.engine = shs_cl_engine(cl);
 
-   moves every later call that takes ctx to the device; shs_cl_destroy(cl) when the last of them is done.
+   moves every later call that takes ctx to the device; shs_cl_destroy(cl) when the last of them is done. What the device cannot do
+   is SHS_UNSUPPORTED; with options.fallback = 1 the CPU does it. See CPU ONLY.
 
    TABLE OF CONTENTS
        1  options and devices     2  programs and their binaries     3  times     4  host memory
@@ -24,6 +25,17 @@
        SPARSEHS_CL_SHIM(function)  impl  the name to call in place of an OpenCL function, for tests that count and fail calls
    and those of sparsehs.h: SPARSEHS_DOUBLE needs a device with doubles, SPARSEHS_NO_DOUBLE uses none, SPARSEHS_FILE names
    sparsehs.h where it is called otherwise and was not included before this file.
+
+   CPU ONLY
+   These calls are SHS_UNSUPPORTED with an engine, and run on the CPU with options.fallback = 1:
+       coding      masks, weights, nonnegative coefficients, subspace pursuit
+       learning    regularisation, masks, nonnegative atoms or codes
+       rounding    shs_codes_round with D, if a signal has more than 64 atoms
+       cubes       pixels and outputs in half precision or bfloat16
+       components  shs_mnf_run and shs_mnf_fit with neighbours other than SHS_NEIGHBOURS_RIGHT
+       anomalies   shs_rx_classes, shs_rx_local
+       detection   shs_detect with labels or columns
+   So are pixels of 64-bit floats, and SHS_PRECISION_ALWAYS, on a device without doubles, or with single_only.
 
    SELF-TEST
    Drivers miscompile kernels. Before a stage uses a program for the first time it runs a small known problem through it and

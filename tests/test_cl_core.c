@@ -1325,6 +1325,127 @@ static void test_damaged_store(void **state) {
     free(right);
 }
 
+/* The calls that CPU ONLY in sparsehs_cl.h lists. */
+enum { MASK, WEIGHTS, NONNEGATIVE, SUBSPACE, REGULARISED, MASKED_LEARNING, NONNEGATIVE_LEARNING, MANY_ATOMS, HALF, HALF_OUT, NOISE, CLASSES,
+       LOCAL, LABELS, COLUMNS, CPU_ONLY };
+
+static shs_status code_by_cpu(int which, const shs_context *ctx, work *w) {
+    static shs_real weights[LENGTH * SIGNALS];
+    static unsigned char mask[LENGTH * SIGNALS];
+    shs_omp_options coding = SHS_ZERO;
+    shs_ksvd_options learning = SHS_ZERO;
+    shs_codes codes = SHS_ZERO;
+    int i;
+    for (i = 0; i < LENGTH * SIGNALS; i++) {
+        mask[i] = i != 3;
+        weights[i] = (shs_real)(1 + i % 3);
+    }
+    codes.m = SIGNALS;
+    codes.stride = SPARSITY;
+    codes.used = w->used;
+    codes.atoms = w->atoms;
+    codes.coefs = w->coefs;
+    coding.sparsity = learning.coding.sparsity = SPARSITY;
+    learning.iterations = 1;
+    if (which == MASK) coding.mask = mask;
+    if (which == WEIGHTS) coding.weights = weights;
+    if (which == NONNEGATIVE) coding.nonnegative = 1;
+    if (which == SUBSPACE) coding.method = SHS_METHOD_SUBSPACE;
+    if (which == REGULARISED) learning.regularisation = (shs_real)0.1;
+    if (which == MASKED_LEARNING) learning.coding.mask = mask;
+    if (which == NONNEGATIVE_LEARNING) learning.coding.nonnegative = learning.nonnegative = 1;
+    coding.ldm = learning.coding.ldm = coding.ldw = LENGTH;
+    if (which >= REGULARISED)
+        return shs_ksvd_ex(ctx, LENGTH, ATOMS, SIGNALS, w->in.Y, LENGTH, &learning, w->learnt, LENGTH, NULL, NULL);
+    return shs_omp_ex(ctx, LENGTH, ATOMS, w->in.D, LENGTH, SIGNALS, w->in.Y, LENGTH, &coding, &codes, NULL, NULL);
+}
+
+static shs_status round_by_cpu(const shs_context *ctx) {
+    enum { MANY = 65 };
+    shs_real *D = new_normal(MANY * MANY, 1);
+    shs_codes codes;
+    shs_status status;
+    int i;
+    assert_ok(shs_codes_create(NULL, 1, MANY, &codes));
+    codes.used[0] = MANY;
+    for (i = 0; i < MANY; i++) {
+        codes.atoms[i] = i;
+        codes.coefs[i] = (shs_real)(1 + i);
+    }
+    status = shs_codes_round(ctx, MANY, MANY, D, MANY, SHS_COEF_I8, &codes);
+    shs_codes_free(NULL, &codes);
+    free(D);
+    return status;
+}
+
+static shs_status map_by_cpu(int which, const shs_context *ctx, work *w) {
+    static float pixels[LINES * SAMPLES * BANDS], out[LINES * SAMPLES * BANDS];
+    static uint16_t halves[LINES * SAMPLES * BANDS];
+    static int labels[LINES * SAMPLES];
+    const shs_wide target[BANDS] = {5, 1, 1, 1, 1};
+    shs_cube cube = SHS_ZERO;
+    shs_sink sink = SHS_ZERO;
+    shs_pca_options pca = SHS_ZERO;
+    shs_rx_local_options local = SHS_ZERO;
+    shs_detect_options detect = SHS_ZERO;
+    int i;
+    for (i = 0; i < LINES * SAMPLES * BANDS; i++) {
+        pixels[i] = w->in.pixels[i];
+        halves[i] = (uint16_t)(0x3c00 + w->in.pixels[i]);
+    }
+    cube.pixels = pixels;
+    cube.type = SHS_TYPE_F32;
+    cube.samples = SAMPLES;
+    cube.lines = LINES;
+    cube.bands = BANDS;
+    sink.pixels = out;
+    sink.type = SHS_TYPE_F32;
+    if (which == HALF) {
+        cube.pixels = halves;
+        cube.type = SHS_TYPE_F16;
+    }
+    if (which == HALF_OUT) sink.type = SHS_TYPE_F16;
+    if (which <= HALF_OUT) return shs_pca_run(ctx, &cube, NULL, &sink, NULL);
+    pca.components = COMPONENTS;
+    pca.neighbours = SHS_NEIGHBOURS_MEAN;
+    if (which == NOISE) return shs_mnf_run(ctx, &cube, &pca, &sink, NULL);
+    if (which == CLASSES) return shs_rx_classes(ctx, &cube, labels, 1, NULL, &sink, NULL);
+    local.inner = 1;
+    local.outer = 5;
+    if (which == LOCAL) return shs_rx_local(ctx, &cube, &local, &sink);
+    detect.ridge = (shs_wide)0.01;
+    detect.columns = which == COLUMNS;
+    if (which == LABELS) {
+        detect.labels = labels;
+        detect.classes = 1;
+    }
+    return shs_detect(ctx, &cube, 1, target, BANDS, &detect, &sink);
+}
+
+static void test_cpu_only(void **state) {
+    shs_cl_options o = SHS_ZERO;
+    work *w = new_work();
+    int which;
+    (void)state;
+    for (which = 0; which < LENGTH * SIGNALS; which++) w->in.Y[which] = (shs_real)fabs((double)w->in.Y[which]);
+    o.trust = 1;
+    for (o.fallback = 0; o.fallback < 2; o.fallback++) {
+        shs_cl *cl = new_cl(&o);
+        shs_context ctx = SHS_ZERO;
+        ctx.engine = shs_cl_engine(cl);
+        for (which = 0; which < CPU_ONLY; which++) {
+            shs_status status;
+            if (which < MANY_ATOMS) status = code_by_cpu(which, &ctx, w);
+            else if (which == MANY_ATOMS) status = round_by_cpu(&ctx);
+            else status = map_by_cpu(which, &ctx, w);
+            if (status != (o.fallback ? SHS_OK : SHS_UNSUPPORTED))
+                fail_msg("call %d, fallback %d: %s", which, o.fallback, shs_status_name(status));
+        }
+        end_cl(cl);
+    }
+    free(w);
+}
+
 /* The data of the first and the last entry of a kind change places. */
 static void swap_entries(store *s, const char *kind) {
     unsigned char *data;
@@ -1418,6 +1539,7 @@ int main(void) {
         cmocka_unit_test_setup(test_troubles, setup),
         cmocka_unit_test_setup(test_damaged_store, setup),
         cmocka_unit_test_setup(test_swapped_store, setup),
+        cmocka_unit_test_setup(test_cpu_only, setup),
     };
     int count = 0;
     shim_begin();
