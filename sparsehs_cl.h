@@ -10379,8 +10379,8 @@ SHS__PRIVATE int shs__cl_by_units(const shs_cl *cl, const shs__cl_tiling *t) {
     return cl->ways.units64 > 0 && !shs__cl_on_trial(cl) && shs__cl_elem_bytes(cl, t->precise) == sizeof(cl_double);
 }
 
-/* Whether diagonals of so many blocks are faster than the tiles. Processors make a single tile of 32 x 32 three times as fast as 8 or
-   12 blocks, of 25 to 32 rows (PoCL 3.1); other sizes are as on GPUs. */
+/* Whether diagonals of so many blocks are faster than the tiles. On PoCL 3.1 the 8 or 12 blocks of 25 to 32 rows take three times as
+   long as their single tile; other sizes are as on GPUs. */
 SHS__PRIVATE int shs__cl_diagonals_pay(const shs_cl *cl, const shs__cl_tiling *t, size_t blocks, double cost_of_tiles) {
     const double speed = 0.67;
     if (cl->ways.is_cpu && t->r == 2 && blocks > 6) return 0;

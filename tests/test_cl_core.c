@@ -865,7 +865,7 @@ static void test_memory_limit_is_told(void **state) {
     free(Y);
 }
 
-/* A warning of the driver's compiler would be counted on stderr by PoCL. A loop of MOD's kernel cannot be unrolled on a processor. */
+/* PoCL would count warnings of its compiler on stderr. A loop of MOD's kernel cannot be unrolled on a processor. */
 static void test_no_output_from_building(void **state) {
     shs_cl *cl = new_cl(NULL);
     FILE *file = tmpfile();
@@ -1326,8 +1326,8 @@ static void test_damaged_store(void **state) {
 }
 
 /* The calls that CPU ONLY in sparsehs_cl.h lists. */
-enum { MASK, WEIGHTS, NONNEGATIVE, SUBSPACE, REGULARISED, MASKED_LEARNING, NONNEGATIVE_LEARNING, MANY_ATOMS, HALF, HALF_OUT, NOISE, CLASSES,
-       LOCAL, LABELS, COLUMNS, CPU_ONLY };
+enum { MASK, WEIGHTS, NONNEGATIVE, SUBSPACE, REGULARISED, MASKED_LEARNING, NONNEGATIVE_LEARNING, MANY_ATOMS, HALF, HALF_OUT, NOISE,
+       CLASSES, LOCAL, LABELS, COLUMNS, CPU_ONLY };
 
 static shs_status code_by_cpu(int which, const shs_context *ctx, work *w) {
     static shs_real weights[LENGTH * SIGNALS];
