@@ -11091,7 +11091,7 @@ SHS__PRIVATE shs_status shs__cl_gram_pass(shs__cl_pixels *px, const char *phase,
        Intel's runtime for processors, 127 bands, 8,192 pixels     -            -        126          80         195
 
    The upload takes 22 of the first row. Intel's runtime reports an instruction for dot products, and is slower by it. On PoCL 3.1
-   plain C is no faster than the float panel with 100 bands, and takes 100 times as long with 2: its tile has 128 bands. */
+   plain C is as fast as the float panel with 100 bands, and takes 100 times as long with 2. */
 enum { SHS__CL_BYTES_MMA = 0, SHS__CL_BYTES_DP4A, SHS__CL_BYTES_DOT, SHS__CL_BYTES_PLAIN, SHS__CL_BYTES_NOT };
 
 /* From cl->bytes on the first that the device has. */
@@ -11120,11 +11120,13 @@ SHS__PRIVATE uint64_t shs__cl_reach(const shs__cl_pixels *px) {
     return pixels * bands;
 }
 
-/* Whether plain C is worth it: while pixels come up to a device with memory of its own, which hides it. */
+/* Whether plain C is worth it: for many bands where device and host share memory, as few leave most of its tile of 128 bands empty;
+   elsewhere while pixels come up, which hides it. */
 SHS__PRIVATE int shs__cl_plain_pays(const shs__cl_pixels *px) {
     const shs_cl *cl = px->cl;
     if (cl->test.plain_bytes) return 1;
-    return !cl->about.unified && cl->about.kind != SHS_CL_CPU && !px->slices[0].loaded;
+    if (cl->about.unified) return px->view.used > 96;
+    return !px->slices[0].loaded;
 }
 
 /* *can: whether byte_products can be used. A compiler that refuses an instruction is asked for it only once. */
