@@ -5789,6 +5789,10 @@ SHS__PRIVATE void SHS__IN(px_squares)(int pixels, int n, const void *values, int
     }
 }
 
+/* The number before 0.5. A magnitude plus it, cut to a whole number, is rounded to nearest, half away from zero: where the sum needs
+   rounding itself, 0.5 would lift 0.49999999999999994 and large odd numbers to the next one. */
+#define SHS__BELOW_HALF (SHS__WIDE_C(0.5) - SHS__WIDE_EPS / 4)
+
 /* One value in shs_wide: the constant added, stretched, and, for integers, rounded half away from zero and kept in range.
    Vectors of them and single ones are calculated alike. */
 #define SHS__PX_SCALED(W, x, at, zero, least, most)                                                                            \
@@ -5798,7 +5802,7 @@ SHS__PRIVATE void SHS__IN(px_squares)(int pixels, int n, const void *values, int
                           SHS__##W##ALL(s->base));                                                                             \
     if (whole) {                                                                                                               \
         x = SHS__##W##ADD(                                                                                                     \
-            x, SHS__##W##PICK(SHS__##W##ABOVE(zero, x), SHS__##W##ALL((shs_wide)-0.5), SHS__##W##ALL((shs_wide)0.5)));         \
+            x, SHS__##W##PICK(SHS__##W##ABOVE(zero, x), SHS__##W##ALL(-SHS__BELOW_HALF), SHS__##W##ALL(SHS__BELOW_HALF)));     \
         x = SHS__##W##PICK(SHS__##W##ABOVE(x, least), x, least);                                                               \
         x = SHS__##W##PICK(SHS__##W##ABOVE(most, x), x, most);                                                                 \
     }
@@ -18668,7 +18672,8 @@ SHS__PRIVATE void shs__px_moments_job_layout(shs__layout *l, shs__moments_job *j
 
 /* Rounds half away from zero, within a range. */
 SHS__INLINE int64_t shs__px_whole(shs_wide x, int64_t least, int64_t most) {
-    x = x >= 0 ? x + (shs_wide)0.5 : x - (shs_wide)0.5;
+    if (x >= 0) x += SHS__BELOW_HALF;
+    else x -= SHS__BELOW_HALF;
     if (x < (shs_wide)most && x > (shs_wide)least) return (int64_t)x;
     return x >= (shs_wide)most ? most : least;
 }

@@ -207,10 +207,12 @@ __kernel void widen(__global const wide *low, __global const wide *high, int cou
 #endif
 
 #if MODE == SHS__CL_MAP_STORE
-/* To nearest, half away from zero, within the type. */
+/* To nearest, half away from zero, within the type. The number before 0.5 is added: where the sum is rounded, 0.5 would lift large
+   odd numbers. */
 inline SINK to_sink(wide x) {
 #if INTEGER
-    x = x >= 0 ? x + (wide)0.5f : x - (wide)0.5f;
+    const wide below_half = (wide)0.5f - (wide)(sizeof(wide) > 4 ? 0x1p-54f : 0x1p-25f);
+    x += x >= 0 ? below_half : -below_half;
     if (x >= (wide)MOST) return (SINK)MOST;
     if (x > (wide)LEAST) return (SINK)x;
     return (SINK)LEAST;
