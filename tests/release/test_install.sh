@@ -64,7 +64,7 @@ mkdir -p sources/tests && cp "$root/tests/checks.mk" sources/tests
 cp -r "$root"/{Makefile,meson.build,CITATION.cff,tools} "$root"/*.{h,md} sources
 printf '#!/bin/sh\ntouch "%s/compiler_ran"\n' "$work" >compiler && chmod 755 compiler
 chmod -R a-w sources
-silent() { [ -z "$(make -s -C sources "$@" CC="$work/compiler" PREFIX="$work/other" 2>&1)" ]; }
+silent() { [ -z "$(env -u MAKEFLAGS -u MFLAGS make -s -C sources "$@" CC="$work/compiler" PREFIX="$work/other" 2>&1)" ]; }
 check "install from a folder that is only read says nothing" silent install
 check "uninstall, too" silent uninstall
 check "check-version passes there" make -s -C sources check-version CC="$work/compiler"
