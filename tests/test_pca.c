@@ -2519,13 +2519,14 @@ static void test_noise_residual(void **state) {
     }
 }
 
+static long double covariance_of(int B, const double *N, int a, int b) { return (long double)N[b * B + a]; }
+
 /* What bands l and r do not predict of band b, in long double. */
 static double residual_of(int B, const double *N, int b, int l, int r) {
-    long double p = N[l * B + l], q = N[r * B + r], c = N[l * B + r], u = N[b * B + l], v = N[b * B + r], left, right;
-    if (l == r) return (double)(N[b * B + b] - u * u / p);
-    left = (u * q - v * c) / (p * q - c * c);
-    right = (v * p - u * c) / (p * q - c * c);
-    return (double)(N[b * B + b] - left * u - right * v);
+    const long double p = covariance_of(B, N, l, l), q = covariance_of(B, N, r, r), c = covariance_of(B, N, l, r);
+    const long double u = covariance_of(B, N, b, l), v = covariance_of(B, N, b, r), whole = covariance_of(B, N, b, b);
+    if (l == r) return (double)(whole - u * u / p);
+    return (double)(whole - (u * u * q - 2 * u * v * c + v * v * p) / (p * q - c * c));
 }
 
 /* A scene that varies a thousand times as much as the noise leaves a millionth of each band's variance to it. */
