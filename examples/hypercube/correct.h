@@ -30,7 +30,8 @@ static void correct_pixel(const void *user, const double *bands, double *outputs
 static void plan_by_mean(job *j, correction_plan *p, const int *window, const char *where) {
     double all = 0;
     int i;
-    const enum band_figure figure = p->logarithms ? MEAN_OF_LOGARITHMS : MEAN;
+    enum band_figure figure = MEAN;
+    if (p->logarithms) figure = MEAN_OF_LOGARITHMS;
     if (!(figure_of_pixels(j, window, figure, p->gain) > 0))
         fail(EXIT_ERROR, "%s: %s: no pixel has all bands in use%s", j->in.header_name, where, p->logarithms ? " above 0" : "");
     for (i = 0; i < p->n; i++) all += p->gain[i] / p->n;
