@@ -571,7 +571,7 @@ static inline void picture_write(const char *name, const picture *a) {
     free(samples);
 }
 
-/* Of `other` against `clean`, in dB, over the pixels that both show. */
+/* The PSNR of `other` against `clean`, in dB. Pixels that are fully transparent in either picture do not count. */
 static inline double picture_psnr(const picture *clean, const picture *other) {
     size_t i, count = 0;
     double sum = 0;
@@ -588,7 +588,7 @@ static inline double picture_psnr(const picture *clean, const picture *other) {
     return 10 * log10(255.0 * 255.0 * (double)count / sum);
 }
 
-/* The same of what a file of this name holds of `other`. */
+/* The PSNR of `other` as a file of this name stores it: rounded and clipped. */
 static inline double picture_file_psnr(const picture *clean, const picture *other, const char *name) {
     picture stored = picture_create(other->width, other->height, other->channels);
     double psnr;

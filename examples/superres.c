@@ -187,7 +187,7 @@ static void add(picture *a, shs_real scale, const picture *b) {
     for (i = 0; i < picture_size(a); i++) a->pixels[i] += scale * b->pixels[i / channels];
 }
 
-/* Of the brightness, over the pixels that both show, without so many pixels at each border. */
+/* The PSNR of the brightness, in dB. Transparent pixels and `border` pixels at each edge do not count. */
 static double psnr(const picture *truth, const picture *other, int border) {
     picture difference = brightness(truth);
     picture b = brightness(other);
