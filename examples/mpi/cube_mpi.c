@@ -172,7 +172,7 @@ enum mode { PCA, ICA, MNF, RX, APPLY };
 
 #define MODE_NAMES "pca|ica|mnf|rx|apply"
 
-/* Refuses an option that the mode would ignore. owners: the modes that take it. */
+/* Refuses an option that the mode would ignore. owners: names of the modes that read the option. */
 static void refuse(int is_given, const char *option_name, const char *mode_name, const char *owners) {
     if (is_given) fail(EXIT_USAGE, "%s: not with %s, only with %s", option_name, mode_name, owners);
 }
@@ -239,7 +239,7 @@ static void report(enum mode mode, const shs_model *model) {
     }
 }
 
-/* What tells a model from others: its mean, and how many values it makes of a pixel. */
+/* The mean of a model, its bands, and how many values it makes of a pixel: ranks compare them. */
 typedef struct shape {
     const shs_wide *mean;
     int bands, outputs;
