@@ -20023,14 +20023,14 @@ SHS__PRIVATE int shs__rx_of_all(const shs_pca_options *o) {
 }
 
 /* A power of two for each band that varies much less than another, as one in another unit does: divided by it, the band is not
-   taken for rounding. It is 1 for all others. */
-SHS__PRIVATE void shs__pca_units(int n, const shs_wide *C, int ldc, shs_wide *unit) {
+   taken for rounding. It is 1 for all others. variances lie `step` apart. */
+SHS__PRIVATE void shs__pca_units(int n, const shs_wide *variances, int step, shs_wide *unit) {
     const shs_wide faint = SHS__WIDE_C(9.5367431640625e-7); /* 2^-20 */
     shs_wide most = 0;
     int i;
-    for (i = 0; i < n; i++) most = shs__wmax(most, *SHS__AT(C, ldc, i, i));
+    for (i = 0; i < n; i++) most = shs__wmax(most, *SHS__AT(variances, step, 0, i));
     for (i = 0; i < n; i++) {
-        shs_wide variance = *SHS__AT(C, ldc, i, i);
+        shs_wide variance = *SHS__AT(variances, step, 0, i);
         unit[i] = 1;
         if (!(variance > 0) || variance >= faint * most) continue;
         for (; variance < most / 4; variance *= 4) unit[i] /= 2;
@@ -20125,7 +20125,7 @@ SHS__PRIVATE shs_status shs__pca_fit_noise(const shs_context *ctx, const shs_pca
     shs_wide *unit = f->values; /* until the eigenvalues are there */
     int i, j, rank = 0;
     shs_status status;
-    shs__pca_units(n, o->noise, o->ldn, unit);
+    shs__pca_units(n, o->noise, o->ldn + 1, unit);
     shs__pca_divide_units(n, o->noise, o->ldn, unit, f->back); /* back is room for it */
     status = shs_eigh(ctx, n, f->back, n, n, f->noise_values, f->noise, n);
     if (status != SHS_OK) return status;
@@ -20180,7 +20180,7 @@ SHS__PRIVATE shs_status shs__pca_fit_moments(const shs_context *ctx, const shs_m
     while (shs__layout_next(ctx, &l, &status)) shs__pca_fit_layout(&l, &f, n, mnf);
     if (status == SHS_OK) status = shs__pca_fit_statistics(moments, &o, &f);
     if (status == SHS_OK && kind == SHS__FIT_OF_RX && shs__rx_of_all(&o)) {
-        shs__pca_units(n, f.covariance, n, f.scale);
+        shs__pca_units(n, f.covariance, n + 1, f.scale);
         shs__pca_divide_units(n, f.covariance, n, f.scale, f.covariance);
     }
     if (status == SHS_OK && mnf) status = shs__pca_fit_noise(ctx, &o, &f);
@@ -20274,36 +20274,46 @@ SHS__PRIVATE void shs__few_centre_band(shs__few_pixels *few, int b) {
     }
 }
 
-/* X less its mean, of unit variance under correlation; the trace. Constant bands are those of shs_moments_finish. */
-SHS__PRIVATE shs_status shs__few_centre(shs__few_pixels *few, const shs_pca_options *o, shs_wide divisor) {
+/* X less its mean, and each band's variance. Constant bands are those of shs_moments_finish. */
+SHS__PRIVATE shs_status shs__few_centre(shs__few_pixels *few, shs_wide divisor, shs_wide *variances) {
     shs_wide largest = 0, widest = 0;
-    int constant = 0, b, k;
-    few->fit.total = 0;
+    int b, k;
     for (b = 0; b < few->fit.n; b++) {
         shs__sum sum = SHS_ZERO;
-        shs_wide variance, least, scale = 1;
+        shs_wide least;
         shs__few_centre_band(few, b);
         for (k = 0; k < few->valid; k++) {
             shs_wide x = *SHS__AT(few->X, few->fit.n, b, k);
             shs__sum_add(&sum, x * x);
         }
-        variance = shs__sum_value(&sum) / divisor;
+        variances[b] = shs__sum_value(&sum) / divisor;
         least = SHS__WIDE_EPS / 2 * few->fit.mean[b];
-        if (variance <= least * least) variance = 0;
+        if (variances[b] <= least * least) variances[b] = 0;
         largest = shs__wmax(largest, shs__wabs(few->fit.mean[b]));
-        widest = shs__wmax(widest, variance);
-        if (o->correlation && variance > 0) scale = SHS__WSQRT(variance);
-        else if (o->correlation) constant = 1;
-        few->fit.scale[b] = scale;
-        few->fit.total += variance / (scale * scale);
-        for (k = 0; k < few->valid; k++) {
-            shs_wide *x = SHS__AT(few->X, few->fit.n, b, k);
-            if (variance <= 0) *x = 0;
-            else *x = *x / scale;
-        }
+        widest = shs__wmax(widest, variances[b]);
     }
     if (shs__px_too_faint(largest, widest)) return SHS_OUT_OF_RANGE;
-    if (constant) return SHS_ZERO_VARIANCE;
+    return SHS_OK;
+}
+
+/* X becomes of unit variance under correlation, of nearly that `in_units`; the trace. */
+SHS__PRIVATE shs_status shs__few_scale(shs__few_pixels *few, int correlation, int in_units, const shs_wide *variances) {
+    const int n = few->fit.n;
+    shs_wide *scale = few->fit.scale;
+    int b, k;
+    for (b = 0; b < n; b++) scale[b] = 1;
+    if (in_units) shs__pca_units(n, variances, 1, scale);
+    few->fit.total = 0;
+    for (b = 0; b < n; b++) {
+        if (correlation && variances[b] <= 0) return SHS_ZERO_VARIANCE;
+        if (correlation) scale[b] = SHS__WSQRT(variances[b]);
+        few->fit.total += variances[b] / scale[b] / scale[b];
+        for (k = 0; k < few->valid; k++) {
+            shs_wide *x = SHS__AT(few->X, n, b, k);
+            if (variances[b] <= 0) *x = 0;
+            else *x /= scale[b];
+        }
+    }
     return SHS_OK;
 }
 
@@ -20342,13 +20352,14 @@ SHS__PRIVATE shs_status shs__few_solve(const shs_context *ctx, shs__few_pixels *
     return SHS_OK;
 }
 
-/* The components of at most half as many pixels as bands. The CPU reads them, engine or not. */
-SHS__PRIVATE shs_status shs__pca_few(const shs__pixels *px, const shs_pca_options *options, shs_pca *pca) {
+/* The components of at most half as many pixels as bands, in_units: of bands divided by units of their own. The CPU reads them,
+   engine or not. */
+SHS__PRIVATE shs_status shs__pca_few(const shs__pixels *px, const shs_pca_options *options, int in_units, shs_pca *pca) {
     const shs_context *ctx = px->ctx;
     shs_pca_options o = *options;
     shs__few_pixels few;
     shs__layout l = SHS_ZERO;
-    shs_wide divisor;
+    shs_wide divisor, *variances;
     int n = px->view.used;
     shs_status status = SHS_OK;
     memset(&few, 0, sizeof few);
@@ -20362,7 +20373,9 @@ SHS__PRIVATE shs_status shs__pca_few(const shs__pixels *px, const shs_pca_option
     few.fit.pixels = (shs_wide)few.valid;
     divisor = few.fit.pixels - (o.divisor == SHS_DIVISOR_N_LESS_1);
     if (status == SHS_OK && !(divisor > 0)) status = SHS_NO_PIXELS;
-    if (status == SHS_OK) status = shs__few_centre(&few, &o, divisor);
+    variances = few.fit.values; /* until the eigenvalues are there */
+    if (status == SHS_OK) status = shs__few_centre(&few, divisor, variances);
+    if (status == SHS_OK) status = shs__few_scale(&few, o.correlation, in_units, variances);
     if (status == SHS_OK) status = shs__few_solve(ctx, &few, divisor, &o.components);
     if (status == SHS_OK) status = shs__pca_finish(ctx, &few.fit, &o, pca);
     shs__layout_release(ctx, &l);
@@ -20537,14 +20550,19 @@ SHS__OUTLINE shs_status shs__pca_dense(const shs__pixels *px, const shs_pca_opti
     return status;
 }
 
-/* The noise fraction `inner` of coordinates in `base`, an orthonormal basis of all that pixels differ by, becomes the pixels'. */
+/* The noise fraction `inner` of coordinates z = F'(x - mean) in `base`, a basis B of all that pixels differ by (F' B = I), becomes
+   the pixels': its vectors are F times the inner ones, its way back and its noise B times theirs. */
 SHS__PRIVATE shs_status shs__mnf_lift(const shs_context *ctx, const shs_pca *base, const shs_pca *inner, shs_pca *mnf) {
-    int n = base->bands, r = base->components, k = inner->components;
-    shs_wide *half = NULL;
+    int n = base->bands, r = base->components, k = inner->components, i, j;
+    shs_wide *F = NULL, *half = NULL, *turned = NULL; /* n x r, n x r, r x n */
     shs_pca made = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     shs_status status = shs__pca_create(ctx, &made, n, k, inner->eigenvalue_count, 1);
-    while (shs__layout_next(ctx, &l, &status)) half = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(n, r, 1));
+    while (shs__layout_next(ctx, &l, &status)) {
+        F = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(n, r, 1));
+        half = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(n, r, 1));
+        turned = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(n, r, 1));
+    }
     if (status != SHS_OK) {
         shs_pca_free(ctx, &made);
         return status;
@@ -20553,12 +20571,18 @@ SHS__PRIVATE shs_status shs__mnf_lift(const shs_context *ctx, const shs_pca *bas
     made.total_variance = inner->total_variance;
     made.precise = SHS_PRECISION_ALWAYS;
     SHS__COPY(made.mean, base->mean, n);
-    SHS__COPY(made.scale, base->scale, n);
+    for (i = 0; i < n; i++) made.scale[i] = 1;
     SHS__COPY(made.eigenvalues, inner->eigenvalues, inner->eigenvalue_count);
-    shs__wide_product(n, k, r, base->vectors, inner->vectors, r, made.vectors);
-    shs__wide_product(n, k, r, base->vectors, inner->backward, r, made.backward);
-    shs__wide_product(n, r, r, base->vectors, inner->noise, r, half);
-    shs__wide_product(n, n, r, half, base->forward, r, made.noise);
+    for (j = 0; j < r; j++) {
+        for (i = 0; i < n; i++) {
+            *SHS__AT(F, n, i, j) = *SHS__AT(base->forward, r, j, i);
+            *SHS__AT(turned, r, j, i) = *SHS__AT(base->backward, n, i, j);
+        }
+    }
+    shs__wide_product(n, k, r, F, inner->vectors, r, made.vectors);
+    shs__wide_product(n, k, r, base->backward, inner->backward, r, made.backward);
+    shs__wide_product(n, r, r, base->backward, inner->noise, r, half);
+    shs__wide_product(n, n, r, half, turned, r, made.noise);
     shs__pca_orient(&made);
     shs__layout_release(ctx, &l);
     *mnf = made;
@@ -20575,7 +20599,7 @@ SHS__PRIVATE shs_status shs__mnf_few(const shs__pixels *px, const shs_pca_option
     shs__layout l = SHS_ZERO;
     shs_wide *coordinates = NULL;
     size_t pixels = shs__cells(px->view.samples, px->view.lines);
-    shs_status status = shs__pca_few(px, &shs__pca_zero, &base);
+    shs_status status = shs__pca_few(px, &shs__pca_zero, 1, &base);
     if (status == SHS_OK && o->components > base.components) status = SHS_RANK_TOO_LOW;
     while (shs__layout_next(ctx, &l, &status))
         coordinates = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(pixels, base.components, 1));
@@ -20607,7 +20631,7 @@ SHS__OUTLINE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_opt
     if (status != SHS_OK) return status;
     if (!shs__few_pays(px) || (mnf && !shs__mnf_few_pays(&px->view, o))) return shs__pca_dense(px, o, kind, pca);
     if (mnf) return shs__mnf_few(px, o, pca);
-    return shs__pca_few(px, o, pca);
+    return shs__pca_few(px, o, kind == SHS__FIT_OF_RX && shs__rx_of_all(o), pca);
 }
 
 /* ---- transforms ------------------------------------------------------------------------------------- >>transforms */

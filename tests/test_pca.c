@@ -2598,6 +2598,52 @@ static void test_units_of_bands(void **state) {
     cube_free(&cube);
 }
 
+/* Fewer pixels than half the bands, all bands but two of which are in another unit. The noise, less the mean of each direction's
+   differences, has two dimensions less than the pixels, so ratios depend on units; but no band is lost, and the noise of the
+   components is white. */
+static void test_units_of_few_pixels(void **state) {
+    enum { ROWS = 4, COLUMNS = 6, B = 60, MOST = ROWS * COLUMNS - 1, OF_NOISE = MOST - 2 };
+    plain_cube p = mixed_cube(ROWS, COLUMNS, B, 3, 1, 48), q = new_plain(ROWS, COLUMNS, B);
+    shs_cube cube = cube_f64(&p), scaled;
+    shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, ROWS, COLUMNS, 1);
+    shs_pca_options o = SHS_ZERO;
+    shs_pca a, b;
+    double *half, *white;
+    int exponent, rank, i, k;
+    (void)state;
+    o.neighbours = SHS_NEIGHBOURS_MEAN;
+    assert_ok(shs_mnf_fit(NULL, &cube, &o, &a));
+    assert_int_equal(a.components, OF_NOISE);
+    for (exponent = -40; exponent <= 40; exponent += 10) {
+        const double unit = ldexp(1, exponent);
+        for (k = 0; k < ROWS * COLUMNS; k++)
+            for (i = 0; i < B; i++) pixel_of(&q, (size_t)k)[i] = pixel_of(&p, (size_t)k)[i] * (i < 2 ? 1 : unit);
+        scaled = cube_f64(&q);
+        assert_ok(shs_mnf_fit(NULL, &scaled, &o, &b));
+        assert_int_equal(b.components, OF_NOISE);
+        check_signs(B, OF_NOISE, b.vectors);
+        half = naive_product(0, B, OF_NOISE, B, b.noise, b.vectors);
+        white = naive_product(1, OF_NOISE, OF_NOISE, B, b.vectors, half);
+        assert_true(off_identity(OF_NOISE, white) <= 1e-7);
+        free(half);
+        free(white);
+        for (i = 0; i < B; i++)
+            for (k = 0; k < B; k++) {
+                const double of_both = (i < 2 ? 1 : unit) * (k < 2 ? 1 : unit), most = a.noise[0] + a.noise[B * B - 1];
+                assert_close(b.noise[i * B + k] / of_both, a.noise[i * B + k], 1e-9 * most);
+            }
+        shs_pca_free(NULL, &b);
+        assert_ok(shs_rx(NULL, &scaled, NULL, &sink, &rank));
+        assert_int_equal(rank, MOST);
+        cube_free(&scaled);
+    }
+    shs_pca_free(NULL, &a);
+    free(p.x);
+    free(q.x);
+    sink_free(&sink);
+    cube_free(&cube);
+}
+
 /* The unit of all bands, up to where squares leave the range. */
 static void test_noise_residual_in_units(void **state) {
     enum { ROWS = 21, COLUMNS = 31, B = 5 };
@@ -3278,6 +3324,7 @@ int main(void) {
         cmocka_unit_test(test_noise_residual),
         cmocka_unit_test(test_noise_residual_of_bands_alike),
         cmocka_unit_test(test_units_of_bands),
+        cmocka_unit_test(test_units_of_few_pixels),
         cmocka_unit_test(test_noise_residual_in_units),
         cmocka_unit_test(test_noise_over_ranks),
         cmocka_unit_test(test_threads_give_the_same_bits),
