@@ -166,6 +166,46 @@ static shs_model load_model(const char *name) {
     return model;
 }
 
+/* Band b of those in use. */
+static int used_band(const shs_cube *cube, int b) {
+    if (cube->band_list) return cube->band_list[b];
+    return b;
+}
+
+/* In nanometres, of the bands in use; NULL: the header has none. */
+static shs_wide *used_wavelengths(const shs_cube *cube) {
+    shs_wide *list;
+    int count = shs_cube_bands(cube), b;
+    if (!has_wavelengths(&in)) return NULL;
+    list = ALLOCATE(shs_wide, count);
+    for (b = 0; b < count; b++) list[b] = (shs_wide)band_nanometres(&in, used_band(cube, b));
+    return list;
+}
+
+/* The bands are taken in their order: a model of other wavelengths is refused. */
+static void check_wavelengths(const char *model_name, const shs_model *model, int model_bands, const shs_cube *cube) {
+    const int bands = shs_cube_bands(cube);
+    shs_wide *here;
+    double *wanted, step;
+    int b;
+    if (bands != model_bands)
+        fail(EXIT_ERROR, "%s: bands: %d are in use, but %s is of %d", in.header_name, bands, model_name, model_bands);
+    here = used_wavelengths(cube);
+    if (!here || !model->wavelengths) {
+        free(here);
+        return;
+    }
+    wanted = ALLOCATE(double, bands);
+    for (b = 0; b < bands; b++) wanted[b] = (double)model->wavelengths[b];
+    step = mean_step(wanted, bands);
+    for (b = 0; b < bands; b++)
+        if (!same_wavelength(wanted[b], (double)here[b], step))
+            fail(EXIT_ERROR, "%s: wavelength: band %d has %.6g nm, but band %d of %s has %.6g nm; hypercube apply looks for its bands",
+                 in.header_name, used_band(cube, b) + 1, (double)here[b], b + 1, model_name, wanted[b]);
+    free(wanted);
+    free(here);
+}
+
 /* ---- the program ------------------------------------------------------------------------------------------------- */
 
 enum mode { PCA, ICA, MNF, RX, APPLY };
@@ -289,7 +329,8 @@ int main(int argc, char **argv) {
     if (mode == APPLY) { /* its numbers, which another model of the same size has not */
         const shape given_model = shape_of(&model);
         print = imprint(print, given_model.mean, (size_t)given_model.bands * sizeof(shs_wide));
-    }
+        check_wavelengths(argv[0], &model, given_model.bands, &cube);
+    } else model.wavelengths = used_wavelengths(&cube);
     in_data = parallel_open(in.data_name, MPI_MODE_RDONLY);
     together("the files that they see", print);
 
@@ -309,6 +350,7 @@ int main(int argc, char **argv) {
     else {
         shs_pca_free(&ctx, &model.pca);
         shs_ica_free(&ctx, &model.ica);
+        free(model.wavelengths);
     }
     free((void *)(uintptr_t)cube.band_list);
     cube_close(&in);

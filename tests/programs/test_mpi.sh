@@ -181,6 +181,14 @@ RANKS_FAULT= ends "several devices of a rank" 2 "a rank has one device" -n 2 "$c
 check "apply" good_ranks 4 "$cube" apply pca1.model bsq.hdr applied.hdr
 same "apply: as fitted" alone_pca.img applied.img 2e-4
 check "hypercube applies the model of four ranks" "$hypercube" apply ica4.model bsq.hdr applied_ica.hdr
+# A model knows the wavelengths of its bands.
+"$hypercube" convert bsq.hdr turned.hdr --bands 7,6,5,4,3,2,1 >/dev/null
+check "hypercube finds the bands of a model of ranks by wavelength" "$hypercube" apply pca4.model turned.hdr applied_turned.hdr
+same "hypercube finds the bands of a model of ranks by wavelength: the components" alone_pca.img applied_turned.img 2e-4
+ends "apply: bands at other wavelengths" 2 "turned.hdr: wavelength: band 1 has .*, but band 1 of pca4.model has " \
+    -n 2 "$cube" apply pca4.model turned.hdr bad.hdr
+"$hypercube" convert bsq.hdr fewer.hdr --bands 1,2,3 >/dev/null
+ends "apply: fewer bands" 2 "fewer.hdr: bands: 3 are in use, but pca4.model is of 7" -n 2 "$cube" apply pca4.model fewer.hdr bad.hdr
 check "one rank has nothing" good_ranks 4 "$cube" pca short.hdr few.hdr --components 3
 "$hypercube" pca short.hdr alone_few.hdr --components 3 >/dev/null
 same "one rank has nothing: as without MPI" alone_few.img few.img 2e-4
