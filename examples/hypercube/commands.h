@@ -91,6 +91,7 @@ static void run_denoise(const settings *s, char **names) {
     fit_components(j, s->fit.mnf, &pca);
     output_start(j, pca.bands, "Noise reduction of ");
     keep_bands(j);
+    keep_unit(j);
     check_job(j, run_cube(j, denoise));
     progress_clear();
     output_show(j, "Band", j->bands);

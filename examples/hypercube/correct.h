@@ -132,6 +132,7 @@ static void run_correct(const settings *s, char **names) {
     output_start(j, p.n, "Corrected values of ");
     keep_bands(j);
     j->out.origin.same_values = 0;
+    if (method == DARK_OBJECT) keep_unit(j);
     valid = each_pixel(j, p.n, 0, correct_pixel, &p);
     if (!(valid > 0)) fail_for_pixels(j);
     output_show(j, "Band", j->bands);

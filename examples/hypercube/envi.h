@@ -1147,13 +1147,17 @@ static int header_byte_order(const header *h) {
     return order;
 }
 
-/* A float file cannot hold the number that the header spells out, only the float beside it. FLT_MAX stands for every number
-   that rounds to FLT_MAX, and for the six digits that printf's %g prints of FLT_MAX. */
+/* A float file cannot hold the number that the header spells out, only the float beside it. A float that the header spells out
+   to its last digit is meant itself; else FLT_MAX stands for every number that rounds to FLT_MAX, and for the six digits that
+   printf's %g prints of FLT_MAX. */
 static double nodata_as_stored(shs_type type, double nodata) {
-    if (type != SHS_TYPE_F32 || fabs(nodata) >= 3.40283e38) return nodata;
-    if (nodata < -3.40281e38) return -(double)FLT_MAX;
-    if (nodata > 3.40281e38) return (double)FLT_MAX;
-    return (double)(float)nodata;
+    const double most = (double)FLT_MAX, size = fabs(nodata);
+    double stored;
+    if (type != SHS_TYPE_F32 || size >= 3.40283e38) return nodata;
+    if (size > most) return copysign(most, nodata);
+    stored = (double)(float)nodata;
+    if (size > 3.40281e38 && fabs(nodata - stored) > 1e-15 * size) return copysign(most, nodata);
+    return stored;
 }
 
 /* Reads a number, or a list with the same number for each band. Returns 0 for any other text. */

@@ -259,6 +259,37 @@ static char **split_items(const char *value, int *count) {
     return items;
 }
 
+/* A comma behind the last item of a list of `expected` items begins no other item. */
+static void drop_last_comma(char **items, int *count, int expected) {
+    if (*count != expected + 1 || *items[expected]) return;
+    free(items[expected]);
+    *count = expected;
+}
+
+/* The items of a list of numbers, which blanks may divide; NULL: one is no number. */
+static char **split_numbers(const char *value, int *count) {
+    const char *at = value, *next;
+    char **items;
+    double number;
+    *count = 0;
+    for (; *at; at = next) {
+        next = listed_number(at, &number);
+        if (!next) {
+            *count = 0;
+            return NULL;
+        }
+        ++*count;
+    }
+    items = ALLOCATE(char *, *count + 1);
+    *count = 0;
+    for (at = value; *at; at = next) {
+        next = listed_number(at, &number);
+        items[*count] = tidy_text(at, at + strcspn(at, ",; "), 0);
+        ++*count;
+    }
+    return items;
+}
+
 static void free_items(char **items, int count) {
     while (count > 0) free(items[--count]);
     free(items);
@@ -344,6 +375,11 @@ static void print_carried(FILE *file, const cube_file *f, const header_entry *e)
     const cube_file *from = f->origin.from;
     int flags = flags_of_key(e->key), count, holds = 1;
     char **items = split_items(e->value, &count);
+    drop_last_comma(items, &count, from->bands);
+    if ((flags & KEY_LIST) && count != from->bands) {
+        free_items(items, count);
+        items = split_numbers(e->value, &count);
+    }
     if (flags == KEY_UNKNOWN && e->braced && count == from->bands && count > 1) flags = KEY_OF_VALUES | KEY_LIST;
     if (flags & KEY_WRITTEN) holds = 0;
     if (flags & (KEY_OF_BANDS | KEY_OF_VALUES)) holds = f->origin.kept && (f->origin.same_values || !(flags & KEY_OF_VALUES));
@@ -376,6 +412,7 @@ static void print_band_names(FILE *file, const cube_file *f, const char *name, c
     char **items = NULL;
     if (f->origin.from && f->origin.kept) list = header_find(&f->origin.from->text, "band names", &differs);
     if (list) items = split_items(list, &count);
+    if (list) drop_last_comma(items, &count, f->origin.from->bands);
     fprintf(file, "band names = {");
     for (i = 0; i < f->bands; i++) {
         int number = i;

@@ -56,6 +56,9 @@ static void check_options(const job *j) {
         fail(EXIT_USAGE, "--components: is needed");
     if ((j->mode & (FITS | APPLY)) && type->low >= 0 && type->high > 0 && !s->output.rescale)
         fail(EXIT_USAGE, "--type: components are negative too: %s needs --rescale 0,%.0f", type->name, type->high);
+    if (j->mode == DETECT && type->high > 0 && !s->output.rescale)
+        fail(EXIT_USAGE, "--type: scores are of the size of 1: %s needs --rescale 0,%.0f, which stretches each band; the header has "
+                         "the gains that lead back", type->name, type->high);
     if (j->mode == UNMIX && type->high > 0 && !s->output.rescale)
         fail(EXIT_USAGE, "--type: abundances are shares of 1: %s needs --rescale 0,%.0f, which stretches each band; the header "
                          "has the gains that lead back", type->name, type->high);
@@ -112,6 +115,8 @@ static void output_rescale(job *j, cube_file *out) {
     if (end == text || *end != ',' || last == end + 1 || *last)
         fail(EXIT_USAGE, "--rescale: '%s' is no range like 0,255", text);
     if (!isfinite(low) || !isfinite(high) || low > high) fail(EXIT_USAGE, "--rescale: %s is no range", text);
+    if (!(low < high))
+        fail(EXIT_USAGE, "--rescale: %s: a range ends above where it begins; without --rescale values stay as they are", text);
     if (is_integer(out->type) && (low < type->low || high > type->high))
         fail(EXIT_USAGE, "--rescale: %s is outside the range of %s", text, type->name);
     if (out->type == SHS_TYPE_F32 && (low < -(double)FLT_MAX || high > (double)FLT_MAX))
@@ -335,7 +340,6 @@ static job *job_open_for(const settings *s, enum mode mode, const char *name, co
     if (s->pixels.classes) j->class_file = beside_open(s->pixels.classes, &j->in, 1, "a mask has");
     if (out_name) name_files(j, out_name);
     select_bands(j);
-    warn_of_wavelengths(&j->in);
     select_nodata(&j->in, s->pixels.nodata);
     check_factor(j, notes);
     select_scale(j, notes);
@@ -349,6 +353,7 @@ static job *job_open_for(const settings *s, enum mode mode, const char *name, co
     j->cube.has_nodata = j->in.has_nodata;
     j->cube.nodata = (shs_wide)j->in.nodata;
     select_pixels(j);
+    warn_of_wavelengths(&j->in);
     select_noise(j);
     if (s->detect.truth) check_truth(j);
     if (out_name) prepare_output(j);
@@ -514,6 +519,13 @@ static char *described(const char *what, const cube_file *in) {
 static void keep_bands(job *j) {
     j->out.origin.kept = j->bands;
     j->out.origin.same_values = !j->s->output.rescale && !j->in.scale.gain;
+}
+
+/* The output has the unit of the pixels, though not their values. */
+static void keep_unit(job *j) {
+    if (j->s->output.rescale || j->out.origin.same_values) return;
+    if (j->in.scale.reflectance) j->out.scale.factor = 1;
+    else if (!j->in.scale.gain) j->out.scale.factor = stated_factor(&j->in.text);
 }
 
 /* Starts the output after the fit: `bands` bands, described by `what`. */

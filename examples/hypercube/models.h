@@ -423,10 +423,42 @@ static void match_wavelengths(job *j, const model_notes *notes, const shs_wide *
     printf("bands by wavelength: %d of %d, off by %.4g nm at most\n", bands, j->in.bands, most);
 }
 
+/* The bands that --bands lists stand for the model's in their order: they are at its wavelengths, or nearly so. */
+static void check_listed_wavelengths(const job *j, const char *model_name, const shs_wide *wavelengths, int bands) {
+    int i;
+    for (i = 0; i < bands; i++) {
+        const double here = band_nanometres(&j->in, j->bands[i]), wanted = (double)wavelengths[i];
+        if (!(fabs(here - wanted) <= FARTHEST_BAND))
+            fail(EXIT_ERROR, "%s: --bands: band %d has %.6g nm, but band %d of %s, for which it stands, has %.6g nm; without --bands "
+                             "they are found by wavelength", j->in.header_name, j->bands[i] + 1, here, i + 1, model_name, wanted);
+    }
+}
+
+/* Without wavelengths nothing says more than the numbers of bands, which another cut of the cube may change. */
+static void warn_of_other_numbers(const job *j, const char *model_name, const model_notes *notes) {
+    int i;
+    for (i = 0; i < notes->list_count; i++) {
+        if (notes->list[i] == j->bands[i]) continue;
+        warn("%s: --bands: band %d stands for band %d of the cube that %s was fitted to", j->in.header_name, j->bands[i] + 1,
+             notes->list[i] + 1, model_name);
+        return;
+    }
+}
+
+static void check_listed(const job *j, const char *model_name, const shs_model *m, const model_notes *notes) {
+    if (m->wavelengths && has_wavelengths(&j->in)) {
+        check_listed_wavelengths(j, model_name, m->wavelengths, j->cube.band_count);
+        return;
+    }
+    if (notes->list && notes->bands == j->in.bands) warn_of_other_numbers(j, model_name, notes);
+}
+
 static void match_bands(job *j, const char *model_name, const shs_model *m, const model_notes *notes) {
     int bands = view_of_model(m).bands;
-    if (m->wavelengths && has_wavelengths(&j->in) && !j->s->pixels.bands) match_wavelengths(j, notes, m->wavelengths, bands);
-    else if (m->wavelengths && !j->s->pixels.bands && j->cube.band_count == bands)
+    if (j->s->pixels.bands) {
+        if (j->cube.band_count == bands) check_listed(j, model_name, m, notes);
+    } else if (m->wavelengths && has_wavelengths(&j->in)) match_wavelengths(j, notes, m->wavelengths, bands);
+    else if (m->wavelengths && j->cube.band_count == bands)
         warn("%s: bands are taken in their order, not by wavelength as %s has them: wavelength: %s", j->in.header_name, model_name,
              wavelengths_missing(&j->in));
     if (j->cube.band_count != bands)

@@ -17,19 +17,24 @@ static int count_places(const char *text) {
 
 /* The mean over the pixels of one place that have all bands in use. */
 static char *spectrum_of_place(job *j, const char *place, shs_wide *values) {
-    const char *size = "", *kind = "mean ", *lack = "no pixel there has all bands in use";
+    const char *size = "", *kind = "mean ", *lack = "no pixel there has all bands in use; --bands or --bbl leave bands out";
     int window[4], n = j->cube.band_count, b;
     double *mean = ALLOCATE(double, n);
     char *region, *name;
     if (names_pixel(place)) {
         size = ",1,1";
         kind = "pixel ";
-        lack = "a band of this pixel is missing, or the pixel is left out";
+        lack = "the pixel is left out";
     }
     region = joined(place, size);
     name = joined(kind, place);
     region_of(j, "--at", region, window);
-    if (!(figure_of_pixels(j, window, MEAN, mean) > 0)) fail(EXIT_ERROR, "%s: --at %s: %s", j->in.header_name, place, lack);
+    if (!(figure_of_pixels(j, window, MEAN, mean) > 0)) {
+        spectra missing = SHS_ZERO;
+        if (names_pixel(place)) missing = spectrum_of_pixel(j, "--at", place); /* fails, and names the band */
+        spectra_free(&missing);
+        fail(EXIT_ERROR, "%s: --at %s: %s", j->in.header_name, place, lack);
+    }
     for (b = 0; b < n; b++) values[b] = (shs_wide)mean[b];
     for (b = 0; name[b]; b++)
         if (name[b] == ',') name[b] = ' ';

@@ -106,6 +106,7 @@ static void select_bands(job *j) {
     if (!used) fail(EXIT_ERROR, "%s: bbl: it calls every band bad", j->in.header_name);
     j->cube.band_list = j->bands;
     j->cube.band_count = used;
+    if (j->in.axis.wavelength && !is_band_index(&j->in)) place_unused_bands(&j->in, j->bands, used);
     if (j->s->fit.components > used)
         fail(EXIT_USAGE, "--components: %d, but only %d bands of %s are in use", j->s->fit.components, used,
              j->in.header_name);

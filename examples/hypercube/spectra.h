@@ -381,19 +381,30 @@ static void note_sensor(job *j, const spectral_steps *p) {
     j->out.axis.units = joined("Nanometers", "");
 }
 
+/* Where the bands are: their wavelengths, or, where neighbours are all that counts, their numbers. */
+static double *places_of_bands(const settings *s, const job *j) {
+    double *list;
+    int i;
+    if (has_wavelengths(&j->in)) return bands_in_nanometres(&j->in, j->bands, j->cube.band_count);
+    if (s->spectra.resample || s->spectra.continuum || s->spectra.derivative)
+        fail(EXIT_ERROR, "%s: wavelength: %s, and spectra needs it", j->in.header_name, wavelengths_missing(&j->in));
+    list = ALLOCATE(double, j->cube.band_count);
+    for (i = 0; i < j->cube.band_count; i++) list[i] = j->bands[i] + 1;
+    return list;
+}
+
 static void spectra_of_cube(const settings *s, char **names) {
     job *j = job_open(s, SPECTRA, names[0], names[1]);
     spectral_steps p;
     const int *numbers = j->bands;
     double *list, valid;
-    if (!has_wavelengths(&j->in))
-        fail(EXIT_ERROR, "%s: wavelength: %s, and spectra needs it", j->in.header_name, wavelengths_missing(&j->in));
-    list = bands_in_nanometres(&j->in, j->bands, j->cube.band_count);
+    list = places_of_bands(s, j);
     p = spectral_plan(s, j->cube.band_count, list, j->in.header_name);
     output_start(j, p.outputs, "Spectra of ");
     if (p.response) note_sensor(j, &p);
     else keep_bands(j);
     j->out.origin.same_values = 0;
+    if (!p.continuum && !p.derivative) keep_unit(j);
     valid = each_pixel(j, p.outputs, spectral_room(&p), step_spectrum, &p);
     if (!(valid > 0))
         fail(EXIT_ERROR, "%s: no pixel has a result: the pixels are missing, or their continuum is not above 0", names[0]);

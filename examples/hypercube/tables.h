@@ -280,6 +280,93 @@ static char *table_text(const char *name) {
     return text;
 }
 
+/* ---- spectra with lines of keys above them ---- */
+
+/* ENVI's plots of spectra, and the libraries ECOSTRESS and ASTER, in one text a spectrum. */
+enum export_kind { NO_EXPORT, ENVI_PLOT, LIBRARY_TEXT };
+
+/* What stands behind the key on its line, without blanks; NULL: the line has another one. The caller frees it. */
+static char *behind_key(const char *line, const char *key) {
+    const char *end = line + strcspn(line, "\n");
+    if (!begins_with(line, key)) return NULL;
+    return tidy_text(line + strlen(key), end, 0);
+}
+
+/* The first line that begins with a digit, a sign or a point; the end of the text: there is none. */
+static const char *first_numbers(const char *text) {
+    while (*text && (is_empty_line(text) || !strchr("0123456789+-.", text[strspn(text, " \t")]))) text = next_line(text);
+    return text;
+}
+
+static enum export_kind export_kind_of(const char *text, const char *numbers) {
+    const char *at;
+    if (begins_with(text, "ENVI ASCII Plot File")) return ENVI_PLOT;
+    for (at = text; at < numbers && begins_with(text, "Name:"); at = next_line(at))
+        if (begins_with(at, "X Units:")) return LIBRARY_TEXT;
+    return NO_EXPORT;
+}
+
+/* Appends a heading in quotes. What ENVI adds behind ~~ is no name. */
+static void add_heading(char *to, char separator, const char *heading) {
+    const char *end = strstr(heading, "~~");
+    size_t length = strlen(to), i;
+    if (!end) end = heading + strlen(heading);
+    if (length) to[length++] = separator;
+    to[length++] = '"';
+    for (i = 0; heading + i < end; i++) to[length++] = (char)(heading[i] == '"' ? '\'' : heading[i]);
+    to[length++] = '"';
+    to[length] = 0;
+}
+
+/* The headings that the lines of keys state, divided as the numbers are; *percent: whether they say that the values are such. */
+static char *headings_of_keys(const char *text, const char *numbers, enum export_kind kind, int *percent) {
+    char *headings = ALLOCATE(char, 2 * strlen(text) + 8), *name = NULL;
+    const char separator = separator_of(numbers), *at;
+    for (at = text; at < numbers; at = next_line(at)) {
+        char *value = behind_key(at, "Name:");
+        if (value && !name) name = value;
+        else free(value);
+        value = behind_key(at, "Y Units:");
+        if (value && strstr(value, "ercent")) *percent = 1;
+        free(value);
+        value = behind_key(at, "X Units:");
+        if (!value && kind == ENVI_PLOT && begins_with(at, "Column ") && strchr(at, ':'))
+            value = tidy_text(strchr(at, ':') + 1, at + strcspn(at, "\n"), 0);
+        if (value) add_heading(headings, separator, value);
+        free(value);
+    }
+    if (name) add_heading(headings, separator, name);
+    free(name);
+    return headings;
+}
+
+/* The text as a table: one line of headings in place of the lines of keys, of which empty lines stay, so that messages number
+   lines as the file does. Frees what it was given. */
+static char *as_table(char *text, int *percent) {
+    const char *start = after_byte_order_mark(text), *numbers = first_numbers(start), *at;
+    const enum export_kind kind = export_kind_of(start, numbers);
+    char *headings, *table, *to;
+    if (kind == NO_EXPORT || !*numbers) return text;
+    headings = headings_of_keys(start, numbers, kind, percent);
+    table = ALLOCATE(char, strlen(text) + strlen(headings) + 1);
+    to = table;
+    for (at = next_line(start); at < numbers; at = next_line(at)) *to++ = '\n';
+    strcpy(to, headings);
+    strcat(to, "\n");
+    strcat(to, numbers);
+    free(headings);
+    free(text);
+    return table;
+}
+
+/* Values in percent become shares of 1. */
+static void divide_percents(table *t) {
+    int r, c;
+    for (r = 0; r < t->rows; r++)
+        for (c = 1; c < t->columns; c++) t->values[(size_t)r * (size_t)t->columns + (size_t)c] /= 100;
+    printf("%s: its values are divided by 100, as its Y Units are percent\n", t->name);
+}
+
 /* The number of lines that hold cells, and where the first two and the last of them begin. */
 static size_t table_lines(const char *text, const char **first, const char **second, const char **last) {
     size_t lines = 0;
@@ -317,7 +404,8 @@ static void heading_in_comment(table *t, const char *comment, char separator, in
 /* with_names: a column `name` or `band` may hold words. */
 static table table_read_with(const char *name, int with_names) {
     table t = SHS_ZERO;
-    char *text = table_text(name), separator;
+    int percent = 0;
+    char *text = as_table(table_text(name), &percent), separator;
     const char *start = after_byte_order_mark(text), *at, *first, *second, *last, *comment = NULL;
     size_t lines;
     int line, count;
@@ -344,6 +432,7 @@ static table table_read_with(const char *name, int with_names) {
         else table_row(&t, line, cells, count, separator, with_names);
     }
     warn_of_thousands(&t);
+    if (percent) divide_percents(&t);
     if (separator == ',') refuse_split_numbers(&t, start);
     if (!t.names) t.names = ALLOCATE(char *, t.columns);
     t.left_out = ALLOCATE(unsigned char, t.columns);

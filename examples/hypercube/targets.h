@@ -28,8 +28,8 @@ static spectra spectrum_of_pixel(job *j, const char *option_name, const char *te
     for (i = 0; i < j->cube.band_count; i++) {
         double value = get_value(line, value_index(in, 1, 0, (int)x, j->bands[i]), in->type, in->swap);
         if (is_missing(in, value))
-            fail(EXIT_ERROR, "%s: %s %s: band %d of this pixel is missing", in->header_name, option_name, text,
-                 j->bands[i] + 1);
+            fail(EXIT_ERROR, "%s: %s %s: band %d of this pixel is missing; --bands or --bbl leave bands out", in->header_name,
+                 option_name, text, j->bands[i] + 1);
         s.values[i] = (shs_wide)value;
     }
     free(line);
@@ -49,23 +49,28 @@ static void spectra_free(spectra *s) {
     free(s->values);
 }
 
+/* Where band b of those in use is: its wavelength, or its number where the header has none; the caller frees the text. */
+static char *place_of_band(const job *j, int b) {
+    if (j->in.axis.wavelength) return number_text(j->in.axis.wavelength[j->bands[b]]);
+    return number_text(j->bands[b] + 1);
+}
+
 /* Writes a column for each spectrum and a row for each band in use. spectra_from_table reads this table. */
 static void write_spectra(const job *j, const spectra *s, const char *name) {
     FILE *file = open_for_writing(name);
     int b, k, n = j->cube.band_count;
-    char *heading = wavelength_heading(&j->in), *number;
+    char *heading = wavelength_heading(&j->in), *place;
     if (j->in.axis.wavelength) fprintf(file, "%s,", heading);
+    else fprintf(file, "band,");
     for (k = 0; k < s->count; k++) {
         if (k > 0) fputc(',', file);
         fputs(s->names[k], file);
     }
     fputc('\n', file);
     for (b = 0; b < n; b++) {
-        if (j->in.axis.wavelength) {
-            number = number_text(j->in.axis.wavelength[j->bands[b]]);
-            fprintf(file, "%s,", number);
-            free(number);
-        }
+        place = place_of_band(j, b);
+        fprintf(file, "%s,", place);
+        free(place);
         for (k = 0; k < s->count; k++) {
             if (k > 0) fputc(',', file);
             fprintf(file, "%.17g", (double)s->values[element_at(k, n, b)]);

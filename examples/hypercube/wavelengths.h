@@ -164,6 +164,26 @@ static int band_without_wavelength(const cube_file *f) {
     return -1;
 }
 
+/* A sensor's list has 0 for bands without data. Where none of them is in use, each gets the wavelength of a band beside it, so
+   that the list serves. */
+static void place_unused_bands(cube_file *f, const int *used, int count) {
+    double *list = f->axis.wavelength;
+    int *is_used, i, from = -1;
+    if (!list || band_without_wavelength(f) < 0) return;
+    is_used = ALLOCATE(int, f->bands);
+    for (i = 0; i < count; i++) is_used[used[i]] = 1;
+    for (i = 0; i < f->bands; i++)
+        if (is_used[i] && !(list[i] > 0)) from = f->bands;
+    for (i = f->bands - 1; i >= 0 && from < f->bands; i--)
+        if (list[i] > 0) from = i; /* the first that has one */
+    free(is_used);
+    if (from < 0 || from == f->bands) return;
+    for (i = 0; i < f->bands; i++) {
+        if (list[i] > 0) from = i;
+        list[i] = list[from];
+    }
+}
+
 /* Whether the list numbers the bands: by its unit, or, without a known one, as it counts from 0 or 1. */
 static int is_band_index(const cube_file *f) {
     char *plain = plain_letters(f->axis.units);

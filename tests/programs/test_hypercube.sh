@@ -201,6 +201,10 @@ printf '\377\377\177\377\000\000\200\077\000\000\000\100' >lowest.img; header lo
 check "the lowest float: a pca" good pca lowest.hdr lowest_pc.hdr
 check "the lowest float: stays in a float output" is "$(band lowest_pc 1)" "-0.5 0 0.5 1"
 check "the lowest float: its header" grep -q '^data ignore value = -3.4028234663852886e+38$' lowest_pc.hdr
+# Another float that is spelt out is meant itself: SAGA's value for no data, and GDAL's spelling of it.
+printf '\375\377\177\377\000\000\200\077' >spelt.img
+header spelt 2 1 1 4 bsq 0 'data ignore value = -3.40282306073709653e+38'
+check "a float beside the lowest" is "$(band spelt 1)" "1 1 1 1"
 printf '\315\314\314\075\000\000\200\077' >tenth.img; header tenth 2 1 1 4 bsq 0 'data ignore value = 0.1'
 check "a decimal fraction in a float cube" is "$(band tenth 1)" "1 1 1 1"
 printf '\000\000\001\000' >minus.img; header minus 2 1 1 12 bsq 0 'data ignore value = -9999'
@@ -338,6 +342,7 @@ fails "u8 without a range" 2 "u8 needs --rescale 0,255" pca bsq.hdr bad.hdr --ty
 fails "a range that u8 has not" 2 "--rescale: 0,256 is outside" pca bsq.hdr bad.hdr --type u8 --rescale 0,256
 fails "a range backwards" 2 "--rescale" pca bsq.hdr bad.hdr --rescale 5,1
 fails "half a range" 2 "--rescale" pca bsq.hdr bad.hdr --rescale 5
+fails "a range of one value" 2 "--rescale: 0,0: a range ends above where it begins" pca bsq.hdr bad.hdr --rescale 0,0
 fails "an unknown type" 2 "--type: u64" pca bsq.hdr bad.hdr --type u64
 fails "an unknown interleave" 2 "--interleave: bsx" pca bsq.hdr bad.hdr --interleave bsx
 fails "an unknown contrast" 2 "--contrast: cube" ica bsq.hdr bad.hdr --components 1 --contrast cube
@@ -906,7 +911,8 @@ fails "--wavelengths without any" 1 "bsq.hdr: wavelength: the key is missing" pc
 fails "--wavelengths and --bands" 2 "--wavelengths: --bands says already" pca geo.hdr bad.hdr --wavelengths 400:500 --bands 1
 check "--reflectance" is "$("$program" info geo.hdr --reflectance --bands 3 | tail -n 1 | awk '{ print $3, $5 }')" "0.4 0.545"
 check "--reflectance: runs" good denoise geo.hdr same.hdr --components 1 --reflectance --precise --block 2
-check "--reflectance: the factor is used up" says_not same.hdr 'reflectance scale factor' 'data gain values'
+check "--reflectance: the factor is used up" says same.hdr 'reflectance scale factor = 1'
+check "--reflectance: so are gains" says_not same.hdr 'data gain values'
 check "--reflectance: the values" is "$("$program" info same.hdr --bands 3 | tail -n 1 | awk '{ print $3, $5 }')" "0.4 0.545"
 sed '$a data reflectance gain values = {1, 2, 3, 4}\ndata reflectance offset values = {0, 0, -1, 0}\ndata ignore value = 80' geo.hdr >gains.hdr; cp geo.img gains.img
 check "--reflectance by gains and offsets" is "$("$program" info gains.hdr --reflectance --bands 3 | tail -n 1 | awk '{ print $3, $5, $6 }')" "242 326 1"
@@ -1115,6 +1121,16 @@ fi
 head -c 2800 /dev/zero >seven_of.img; header seven_of 20 20 7 1 bsq 0
 fails "bands cannot be matched" 1 "seven_of.hdr: bands: 7 are in use, but b.model is of 100" apply b.model seven_of.hdr bad.hdr
 fails "the model's wavelengths are not in use" 1 "wavelength: band" apply b.model scene.hdr bad.hdr --wavelengths 400:1000
+# --bands lists the model's bands in its order: near its wavelengths, or, where the header has none, with its numbers.
+good pca scene.hdr model.hdr --bands 1-20 --components 3 --save listed.model
+check "listed bands: the model's own" good apply listed.model scene.hdr same.hdr --bands 1-20
+check "listed bands: the same components" cmp same.img model.img
+fails "listed bands that are others" 1 "scene.hdr: --bands: band 31 has .* nm, but band 1 of listed.model, for which it stands, has 400 nm" apply listed.model scene.hdr bad.hdr --bands 31-50
+sed '/^wavelength/,/}/d' scene.hdr >nameless.hdr; cp scene.img nameless.img
+good pca nameless.hdr model.hdr --bands 1-20 --components 3 --save numbered.model
+check "listed bands without wavelengths: the model's own" good apply numbered.model nameless.hdr same.hdr --bands 1-20
+check "listed bands without wavelengths: others run" run apply numbered.model nameless.hdr same.hdr --bands 31-50
+check "listed bands without wavelengths: others are named" grep -q 'nameless.hdr: --bands: band 31 stands for band 1 of the cube that numbered.model was fitted to' err.txt
 fails "components that are not the model's" 1 "scene.hdr: bands: 100 are in use, but b.model has 3 components" inverse b.model scene.hdr bad.hdr
 fails "no model" 1 "nowhere.model: cannot read it" apply nowhere.model scene.hdr bad.hdr
 fails "another file for a model" 1 "scene.hdr: model: not a model of this library" apply scene.hdr scene.hdr bad.hdr
@@ -1406,7 +1422,7 @@ check "the best pixels: no word of a truth that is not there" bash -c "! grep -q
 check "the best pixels of a window: places in the whole" bash -c "'$program' rx odd16.hdr same.hdr --window 1,1,3,3 --report best.csv && grep -q '^1,RX,1,1,2,' best.csv"
 header line16 16 1 1 1 bsq 0; cp odd16.img line16.img
 check "the best pixels of one line, in blocks" bash -c "'$program' rx line16.hdr same.hdr --block 1 --report best.csv && grep -q '^1,RX,1,9,0,' best.csv"
-check "the best pixels of bytes that are the same: the first ones" bash -c "'$program' rx odd16.hdr same.hdr --type u8 --rescale 7,7 --report best.csv && sed -n '2p;17p' best.csv | xargs | grep -qx '1,RX,1,0,0,7 1,RX,16,3,3,7'"
+check "the best pixels of bytes that are the same: the first ones" bash -c "'$program' rx odd16.hdr same.hdr --type u8 --rescale 7,7.4 --report best.csv && sed -n '2p;17p' best.csv | xargs | grep -qx '1,RX,1,0,0,7 1,RX,16,3,3,7'"
 check "a score's page with a truth" good rx scene.hdr same.hdr --bbl --truth scene_truth.hdr --report best.csv --html page.html
 check "a score's page with a truth: twenty rows, all targets" is "$(grep -c '^<tr><td>.*<td>yes$' page.html) $(grep -c ',1$' best.csv)" "20 20"
 check "a score's page with a truth: the area" grep -q 'Area under the ROC curve: 1.0000' page.html

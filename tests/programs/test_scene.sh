@@ -169,6 +169,44 @@ fails "the sensor's own table as output" 2 "sensor.csv: the output would replace
 check "the sensor's own table as output: it is as it was" cmp sensor.csv sensor2.csv
 fails "nothing to do" 2 "needs --smooth, --resample, --continuum or --derivative" spectra five.hdr bad.hdr
 fails "an even width" 2 "--smooth: 4 is even" spectra five.hdr bad.hdr --smooth 4
+# Neighbours need no wavelengths.
+floats nameless 3 2.625 3 4.5 10.5  4 1 2 1 6
+header nameless 1 2 5 4 bip
+check "smoothing without wavelengths" good spectra nameless.hdr same.hdr --smooth 3 --interleave bip
+check "smoothing without wavelengths: the same" is "$(values same | cut -d' ' -f6-10)" "4 2.33333 1.33333 3 6"
+fails "a continuum without wavelengths" 1 "nameless.hdr: wavelength: the key is missing or damaged, and spectra needs it" spectra nameless.hdr bad.hdr --smooth 3 --continuum divide
+# What stays in the unit of the pixels keeps its scale, and nothing else does.
+floats scaled 3000 2625 3000 4500 10500  4000 1000 2000 1000 6000
+header scaled 1 2 5 4 bip "$wave" 'wavelength units = Nanometers' 'reflectance scale factor = 10000'
+for how in "spectra --smooth 3" "spectra --resample five.hdr" "correct --method dark" "denoise --components 1" "convert --bands 1-5"; do
+    # shellcheck disable=SC2086 # words
+    check "the scale of $how" bash -c "'$program' ${how%% *} scaled.hdr same.hdr ${how#* } >/dev/null && [ \$(grep -cx 'reflectance scale factor = 10000' same.hdr) = 1 ]"
+done
+for how in "spectra --continuum divide" "spectra --smooth 3 --derivative 1" "correct --method iarr"; do
+    check "no scale of $how" bash -c "'$program' ${how%% *} scaled.hdr same.hdr ${how#* } >/dev/null && ! grep 'reflectance scale factor' same.hdr"
+done
+check "the scale of reflectances is 1" bash -c "'$program' denoise scaled.hdr same.hdr --components 1 --reflectance >/dev/null && grep -qx 'reflectance scale factor = 1' same.hdr"
+
+echo "== lists as people write them"
+# A comma behind the last item, or blanks in place of commas: what is read is written.
+for list in '400, 450, 600, 700, 900,' '400 450 600 700 900' '400; 450; 600; 700; 900'; do
+    header listed 1 2 5 4 bip "wavelength = {$list}" 'bbl = {1, 1, 1, 0, 1, }' 'band names = {a, b, c, d, e, }'; cp five.img listed.img
+    check "'$list'" good convert listed.hdr same.hdr --bands 1,3,5
+    check "'$list': written" is "$(grep '^wavelength\|^bbl' same.hdr | xargs)" "wavelength = {400, 600, 900} bbl = {1, 1, 1}"
+    check "'$list': names" is "$(sed -n '/^band names/,/}/p' same.hdr | xargs)" "band names = { a, c, e}"
+done
+
+echo "== bands without a wavelength"
+# PRISMA's headers have 0 for bands without data. It matters only where such a band is in use.
+floats zeros 0 3 2.625 0 3 4.5 10.5  0 4 1 0 2 1 6
+header zeros 1 2 7 4 bip 'wavelength = {0, 400, 450, 0, 600, 700, 900}' 'wavelength units = Nanometers' 'bbl = {0, 1, 1, 0, 1, 1, 1}'
+check "zeros left out by --bbl" good spectra zeros.hdr same.hdr --derivative 1 --interleave bip --bbl
+check "zeros left out by --bbl: as without them" is "$(values same | cut -d' ' -f1-5)" "-0.01 -0.005 0.01 0.02 0.04"
+check "zeros left out by --bands" good spectra zeros.hdr same.hdr --derivative 1 --interleave bip --bands 2,3,5-7
+check "zeros left out by --bands: as without them" is "$(values same | cut -d' ' -f1-5)" "-0.01 -0.005 0.01 0.02 0.04"
+check "zeros left out by --wavelengths" good spectra zeros.hdr same.hdr --derivative 1 --interleave bip --wavelengths 400:900
+check "zeros left out: the list of those in use" grep -qx 'wavelength = {400, 450, 600, 700, 900}' same.hdr
+fails "zeros in use" 1 "wavelength: band 1 has 0, so the list is not used" spectra zeros.hdr bad.hdr --derivative 1
 
 echo "== indices and masks"
 # Pixels (2, 6), (0, 0), (-1 is missing in band 1), (5, 5) at 650 and 860 nm; a band at 1000 nm is missing everywhere.
@@ -328,7 +366,7 @@ floats corners 3 3  0 0  9 0  -1 9  0 9  9 0
 header corners 3 2 2 4 bip 'data ignore value = -1'
 check "ppi: runs" good endmembers corners.hdr ppi.csv --count 3 --method ppi --skewers 50 --counts same.hdr
 check "ppi: of equal pixels the first, none inside, none missing" awk -v v="$(od -An -v -td4 same.img | xargs)" 'BEGIN { split(v, n, " "); exit !(n[1] == 0 && n[2] > 0 && n[3] > 0 && n[4] == -1 && n[5] > 0 && n[6] == 0 && n[2] + n[3] + n[5] == 100) }'
-check "ppi: the corners" is "$(head -n 1 ppi.csv | tr ',' '\n' | sort | xargs)" "ppi 1 0 ppi 1 1 ppi 2 0"
+check "ppi: the corners" is "$(head -n 1 ppi.csv | tr ',' '\n' | sort | xargs)" "band ppi 1 0 ppi 1 1 ppi 2 0"
 check "ppi: the map says so" grep -q 'Times extreme' same.hdr
 check "ppi: near the extremes" good endmembers corners.hdr ppi.csv --count 2 --method ppi --skewers 50 --threshold 0.5 --angle 0.1 --counts same.hdr
 check "ppi: near the extremes: equal pixels count" awk -v v="$(od -An -v -td4 same.img | xargs)" 'BEGIN { split(v, n, " "); exit !(n[3] > 0 && n[3] == n[6]) }'
@@ -432,6 +470,8 @@ echo "== similarities and libraries"
 floats like 1 2 3  2 4 6  3 2 1  0 2 1  -1 2 3
 header like 5 1 3 4 bip 'data ignore value = -1' 'wavelength = {500, 600, 700}' 'wavelength units = Nanometers'
 printf 'wavelength,down,up\n500,6,1\n600,4,2\n700,2,3\n' >pairs.csv
+fails "scores as integers" 2 "--type: scores are of the size of 1: i16 needs --rescale" detect like.hdr bad.hdr --target pairs.csv --type i16
+check "scores as stretched integers" good detect like.hdr same.hdr --target pairs.csv --type i16 --rescale 0,1000
 check "library: runs" good detect like.hdr same.hdr --library pairs.csv --method sid --interleave bip --report counts.csv --html page.html
 check "library: the best match and its score; none with a 0, or missing" is "$(values same)" "2 0 2 0 1 0 nan nan nan nan"
 check "library: says how many" grep -qx '2 up: 2 pixels, mean sid 0' out.txt
@@ -547,13 +587,38 @@ check "at: a window has the file's numbers" good spectra scene.hdr same.csv --bb
 check "at: a window has the file's numbers: the same" cmp at.csv same.csv
 check "at: interleaves" bash -c "'$program' spectra scene_bil.hdr same.csv --bbl --at 30,20 >/dev/null && cmp at.csv same.csv"
 check "at: unmix takes it" good unmix scene.hdr same.hdr --bbl --endmembers at.csv
+# Without wavelengths rows have the numbers of bands, so that other bands do not take them in silence.
+check "at: no wavelengths" good spectra nameless.hdr numbered.csv --at 0,1 --bands 2-4
+check "at: no wavelengths: numbers" is "$(xargs <numbered.csv)" "band,pixel 0 1 2,1 3,2 4,1"
+check "at: no wavelengths: the same bands" good detect nameless.hdr same.hdr --target numbered.csv --method sam --bands 2-4
+fails "at: no wavelengths: other bands" 1 "numbered.csv" detect nameless.hdr bad.hdr --target numbered.csv --method sam --bands 3-5
 fails "at: beyond" 2 "--at: 5,5,1,1 is not within the pixels" spectra five.hdr bad.csv --at 5,5
-fails "at: a missing pixel" 1 "gap.hdr: --at 0,0: a band of this pixel is missing" spectra gap.hdr bad.csv --at 0,0
+fails "at: a missing pixel" 1 "gap.hdr: --at 0,0: band [0-9]* of this pixel is missing; --bands or --bbl" spectra gap.hdr bad.csv --at 0,0
 fails "at: no place" 2 "names no place" spectra five.hdr bad.csv --at " ; "
 fails "at: half a place" 2 "--at: '3' is no window" spectra five.hdr bad.csv --at 3
 fails "at: a cube" 2 "are a table, which ends in .csv" spectra five.hdr bad.hdr --at 0,0
 fails "at: of a table" 2 "is a table, and only a cube has places" spectra five.csv bad.csv --at 0,0
 fails "at: steps" 2 "run spectra once more on the table" spectra five.hdr bad.csv --at 0,0 --smooth 3
+
+echo "== spectra as other programs write them"
+# The lines of keys of ENVI's plots, and of the libraries ECOSTRESS and ASTER.
+printf 'wavelength,one,two\n400,0.3,0.4\n450,0.2,0.1\n600,0.3,0.2\n700,0.4,0.1\n900,0.9,0.6\n' >known.csv
+"$program" spectra known.csv known_same.csv --smooth 1 >/dev/null
+for end in '' '\r'; do
+    { printf "ENVI ASCII Plot File [Tue Nov 24 10:11:12 2026]$end\nColumn 1: Wavelength$end\nColumn 2: one~~2##255,0,0$end\n"
+      printf "Column 3: two~~3##0,128,0$end\n"
+      tail -n +2 known.csv | tr ',' ' ' | while read -r a b c; do printf " %s.000000   %s  %s$end\n" "$a" "$b" "$c"; done; } >plot.txt
+    check "a plot of ENVI" good spectra plot.txt same.csv --smooth 1
+    check "a plot of ENVI: as a table of it" cmp same.csv known_same.csv
+done
+sed 's/ 600.000000/ 6o0.000000/' plot.txt >torn.txt
+fails "a plot of ENVI: a torn number" 1 "torn.txt: line 7: '6o0.000000' is no number" spectra torn.txt bad.csv --smooth 1
+{ printf 'Name: one\nType: mineral\nClass: silicate\nParticle Size: Fine\nX Units: Wavelength (micrometers)\n'
+  printf 'Y Units: Reflectance (percent)\nFirst X Value: 0.9000\nAdditional Information: none\n\n'
+  tail -n +2 known.csv | cut -d, -f1,2 | sort -rn | while IFS=, read -r a b; do printf '%s\t%s\n' "$(awk "BEGIN { print $a / 1000 }")" "$(awk "BEGIN { print 100 * $b }")"; done; } >eco.txt
+check "a text of ECOSTRESS" good spectra eco.txt same.csv --smooth 1
+check "a text of ECOSTRESS: says that it divides by 100" grep -q 'eco.txt: its values are divided by 100, as its Y Units are percent' out.txt
+check "a text of ECOSTRESS: as a table of it" is "$(sort -n same.csv | xargs)" "wavelength (nm),one $(cut -d, -f1,2 known_same.csv | tail -n +2 | xargs)"
 
 echo "== two cubes"
 # Differences (3, 4) and none; angles of 90 degrees, and none; a missing pixel.
