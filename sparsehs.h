@@ -81,6 +81,10 @@
        SPARSEHS_NO_DISPATCH      impl  kernels for the instruction set of the compiler's flags only: smaller. Otherwise, on
                                        x86-64, gcc, clang and MSVC compile them for AVX2 and AVX-512 too whatever the flags
                                        (not at -O0 or -Os), and what the processor has is used
+       SPARSEHS_DISPATCH         impl  such kernels by gcc for Windows, too. It has none otherwise, since many a build of it
+                                       crashes with vectors of 32 bytes (GCC's bug 54412; -mavx alike). Those of MSYS2, w64devkit
+                                       and Debian are mended, and binutils from 2.40 on mend it:
+                                       -Wa,-muse-unaligned-vector-move
        SPARSEHS_FILE             impl  the name, in quotes, by which this file includes itself for those kernels. gcc before 12 and
                                        MSVC need the bare name of a renamed file; other compilers find it. Pasted into another
                                        file this one has no such kernels, unless SPARSEHS_FILE names that file, and the other
@@ -3790,8 +3794,12 @@ SHS__INLINE shs__gcc_bytes shs__gcc_few(const void *p, size_t bytes) {
 #error "sparsehs: SPARSEHS_FILE is no file. Leave it out, or give the name as seen from the folder of sparsehs.h"
 #endif
 #endif
+/* gcc for Windows stores such vectors by aligned moves on a stack that is aligned to 16 bytes, and crashes there. */
+#if defined(__MINGW64__) && !defined(__clang__) && !defined(SPARSEHS_DISPATCH)
+#define SHS__AVX_CRASHES
+#endif
 #if defined(SHS__SIMD) && defined(SHS__X64) && !defined(SPARSEHS_NO_DISPATCH) && !defined(__OPTIMIZE_SIZE__) &&        \
-    defined(__has_include) && (defined(SHS__INTRINSICS) || (__STDC_HOSTED__ && !defined(_MSC_VER)))
+    !defined(SHS__AVX_CRASHES) && defined(__has_include) && (defined(SHS__INTRINSICS) || (__STDC_HOSTED__ && !defined(_MSC_VER)))
 #if !defined(__AVX512F__) || !defined(__AVX512BW__) || !defined(__AVX512DQ__) || !defined(__AVX512VL__) || !defined(__FMA__)
 #define SHS__AVX_WANTED
 #endif

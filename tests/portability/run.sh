@@ -293,7 +293,7 @@ if begin mingw-w64 x86_64-w64-mingw32-gcc wine; then
     tests=$everywhere
 fi
 if begin mingw-w64-intrinsics x86_64-w64-mingw32-gcc wine; then
-    suite wine .exe x86_64-w64-mingw32-gcc -std=c99 -O2 -D__USE_MINGW_ANSI_STDIO=1 -DSPARSEHS_INTRINSICS
+    suite wine .exe x86_64-w64-mingw32-gcc -std=c99 -O2 -D__USE_MINGW_ANSI_STDIO=1 -DSPARSEHS_INTRINSICS -DSPARSEHS_DISPATCH
 fi
 
 # Debian keeps emscripten's own modules apart from other nodes'.

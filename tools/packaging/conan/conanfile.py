@@ -5,7 +5,7 @@ from conan.tools.files import copy, get
 
 # The switches of the header's OPTIONS that are words alone. SPARSEHS_STATIC is for the program to define.
 SWITCHES = ["double", "no_double", "no_stdlib", "no_math", "only_coding", "nonnegative", "no_cubes", "no_sparse", "no_models",
-            "no_lasso", "no_spectra", "no_files", "no_naive", "no_openmp", "no_simd", "intrinsics", "no_dispatch"]
+            "no_lasso", "no_spectra", "no_files", "no_naive", "no_openmp", "no_simd", "intrinsics", "no_dispatch", "dispatch"]
 
 
 class SparsehsConan(ConanFile):
