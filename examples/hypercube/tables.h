@@ -345,18 +345,18 @@ static char *headings_of_keys(const char *text, const char *numbers, enum export
 static char *as_table(char *text, int *percent) {
     const char *start = after_byte_order_mark(text), *numbers = first_numbers(start), *at;
     const enum export_kind kind = export_kind_of(start, numbers);
-    char *headings, *table, *to;
+    char *headings, *made, *to;
     if (kind == NO_EXPORT || !*numbers) return text;
     headings = headings_of_keys(start, numbers, kind, percent);
-    table = ALLOCATE(char, strlen(text) + strlen(headings) + 1);
-    to = table;
+    made = ALLOCATE(char, strlen(text) + strlen(headings) + 1);
+    to = made;
     for (at = next_line(start); at < numbers; at = next_line(at)) *to++ = '\n';
     strcpy(to, headings);
     strcat(to, "\n");
     strcat(to, numbers);
     free(headings);
     free(text);
-    return table;
+    return made;
 }
 
 /* Values in percent become shares of 1. */
