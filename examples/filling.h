@@ -564,10 +564,10 @@ static comparison compare(const picture *a, const picture *interpolated, const p
 /* Blends the codes into what is missing of the picture, by the weight that was best at the trial's pixels nearby: some thirty of
    them, and what is best in the whole picture counts as much as ten more. */
 static void blend(picture *a, const picture *coded, const unsigned char *hole, const comparison *r) {
-    enum { NEAR = 30, WHOLE = 10 };
+    enum { NEARBY = 30, WHOLE = 10 };
     const size_t pixels = picture_area(a);
     const double tried = (double)r->count, each = WHOLE / tried;
-    const int reach = (int)(sqrt(NEAR * (double)pixels / tried) / 2);
+    const int reach = (int)(sqrt(NEARBY * (double)pixels / tried) / 2);
     size_t i;
     for (i = 0; i < pixels; i++) {
         const int x = column_of(i, r->width), y = row_of(i, r->width);

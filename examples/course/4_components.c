@@ -171,11 +171,11 @@ static void one_triangle(void *unused) {
 static void read_panel(int first, int count, const shs_wide *shift, shs_real *X, shs_wide *S) {
     int n = scene.bands, i, k;
     const unsigned char *x = pixel_of(first);
-    shs_real near[MOST_BANDS], sum[MOST_BANDS] = {0}; /* of whole numbers, and few of them: exact */
-    for (i = 0; i < n; i++) near[i] = (shs_real)shift[i];
+    shs_real origin[MOST_BANDS], sum[MOST_BANDS] = {0}; /* of whole numbers, and few of them: exact */
+    for (i = 0; i < n; i++) origin[i] = (shs_real)shift[i];
     for (k = 0; k < count; k++) {
         for (i = 0; i < n; i++) {
-            X[i] = x[i] - near[i];
+            X[i] = x[i] - origin[i];
             sum[i] += X[i];
         }
         x += n;

@@ -550,7 +550,7 @@ typedef struct cube_rooms {
     block_room raw;      /* values before they are scaled */
     block_room integers; /* those that write_integers makes */
     block_room map;      /* the file mapped into memory, if the values need no conversion */
-    near_lines near;
+    near_lines nearby;
     lines_ahead ahead;
 } cube_rooms;
 
@@ -835,18 +835,18 @@ static int read_near(cube_file *f, int line, char *block) {
     size_t value = shs_type_size(f->type), pixel = values_of(value, f->bands);
     int most = 1, b;
     if (pixel < NEAR_BYTES) most = (int)(NEAR_BYTES / pixel);
-    if (!f->rooms.near.values) f->rooms.near.values = (char *)allocate((size_t)most, pixel);
-    if (line < f->rooms.near.first || line >= f->rooms.near.first + f->rooms.near.count) {
-        f->rooms.near.first = line;
-        f->rooms.near.count = smaller(most, f->lines - line);
-        if (read_now(f, f->rooms.near.first, f->rooms.near.count, f->rooms.near.values)) {
-            f->rooms.near.count = 0;
+    if (!f->rooms.nearby.values) f->rooms.nearby.values = (char *)allocate((size_t)most, pixel);
+    if (line < f->rooms.nearby.first || line >= f->rooms.nearby.first + f->rooms.nearby.count) {
+        f->rooms.nearby.first = line;
+        f->rooms.nearby.count = smaller(most, f->lines - line);
+        if (read_now(f, f->rooms.nearby.first, f->rooms.nearby.count, f->rooms.nearby.values)) {
+            f->rooms.nearby.count = 0;
             return 1;
         }
     }
     for (b = 0; b < f->bands; b++) {
-        size_t at = value_index(f, f->rooms.near.count, line - f->rooms.near.first, 0, b);
-        memcpy(block + values_of(value, b), f->rooms.near.values + at * value, value);
+        size_t at = value_index(f, f->rooms.nearby.count, line - f->rooms.nearby.first, 0, b);
+        memcpy(block + values_of(value, b), f->rooms.nearby.values + at * value, value);
     }
     return 0;
 }
@@ -1322,7 +1322,7 @@ static void cube_close(cube_file *f) {
     free(f->scale.gain);
     free(f->scale.bias);
     free(f->rooms.raw.values);
-    free(f->rooms.near.values);
+    free(f->rooms.nearby.values);
     free(f->header_name);
     free(f->data_name);
     free(f->part.name);

@@ -89,18 +89,18 @@ static void sampled_bands(cube_file *f, const int *list, int bands, int step, en
 /* Chooses the bands for red, green and blue: the bands nearest to 650, 550 and 450 nm, or the first three. */
 static void colour_bands(const cube_file *f, int *list) {
     static const double wanted[] = {650, 550, 450};
-    double near[3] = {0, 0, 0};
+    double nearest[3] = {0, 0, 0};
     int c, b, known = has_wavelengths(f);
     for (c = 0; c < 3; c++) {
         list[c] = smaller(c, f->bands - 1);
         for (b = 0; b < f->bands && known; b++) {
             double off = fabs(band_nanometres(f, b) - wanted[c]);
-            if (b > 0 && off >= near[c]) continue;
-            near[c] = off;
+            if (b > 0 && off >= nearest[c]) continue;
+            nearest[c] = off;
             list[c] = b;
         }
     }
-    for (c = 0; c < 3 && known && (near[0] > 25 || near[1] > 25 || near[2] > 25); c++)
+    for (c = 0; c < 3 && known && (nearest[0] > 25 || nearest[1] > 25 || nearest[2] > 25); c++)
         list[c] = smaller(c, f->bands - 1);
 }
 

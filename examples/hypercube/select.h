@@ -235,7 +235,7 @@ static cube_file reader_beside(const cube_file *f) {
 
 static void close_reader(cube_file *reader) {
     free(reader->rooms.raw.values);
-    free(reader->rooms.near.values);
+    free(reader->rooms.nearby.values);
     free(reader->lost.looked);
 }
 
