@@ -48,9 +48,14 @@
 #include <omp.h>
 #endif
 
+#if defined(__MINGW_PRINTF_FORMAT) /* of stdio.h: Windows' own printf, or one of C99, which knows %zu */
+#define EXAMPLE_PRINTF __MINGW_PRINTF_FORMAT
+#else
+#define EXAMPLE_PRINTF printf
+#endif
 #if defined(__GNUC__) || defined(__clang__)
-#define EXAMPLE_FAILS __attribute__((noreturn, format(printf, 2, 3)))
-#define EXAMPLE_WARNS __attribute__((format(printf, 1, 2)))
+#define EXAMPLE_FAILS __attribute__((noreturn, format(EXAMPLE_PRINTF, 2, 3)))
+#define EXAMPLE_WARNS __attribute__((format(EXAMPLE_PRINTF, 1, 2)))
 #else
 #define EXAMPLE_FAILS
 #define EXAMPLE_WARNS
