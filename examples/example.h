@@ -8,6 +8,14 @@
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L /* clock_gettime and popen under -std=c99 */
 #endif
+#elif defined(_WIN32)
+#define EXAMPLE_WINDOWS
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
+#endif
+#ifndef NOMINMAX
+#define NOMINMAX
+#endif
 #endif
 
 #include <ctype.h>
@@ -25,6 +33,13 @@
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#endif
+#ifdef EXAMPLE_WINDOWS
+#include <direct.h>
+#include <fcntl.h>
+#include <io.h>
+#include <sys/stat.h>
+#include <windows.h>
 #endif
 
 #include "../sparsehs.h"
@@ -218,6 +233,231 @@ static inline const char *or_empty(const char *text) { return text ? text : ""; 
 static inline const char *plural_s(int number) { return number == 1 ? "" : "s"; }
 static inline const char *is_or_are(int number) { return number == 1 ? "is" : "are"; }
 
+static inline char *joined(const char *a, const char *b) {
+    char *made = ALLOCATE(char, strlen(a) + strlen(b) + 1);
+    return strcat(strcpy(made, a), b);
+}
+
+/* ---- what each system does in its own way ------------------------------------------------------------------------ */
+
+/* What tells a file or folder from all others, by whatever name it is reached. */
+typedef struct file_identity {
+    int exists, is_folder, is_device;
+    uint64_t volume, number;
+} file_identity;
+
+#if defined(EXAMPLE_POSIX)
+
+static inline int is_separator(char c) { return c == '/'; }
+
+/* The name with all folders, where a name may mean different files in different folders. */
+static inline char *full_name(const char *name) { return joined(name, ""); }
+
+enum { HAS_IDENTITIES = 1 };
+
+/* errno says why where there is no such file or folder. */
+static inline file_identity identity_of(const char *name) {
+    file_identity id = SHS_ZERO;
+    struct stat about;
+    if (stat(name, &about)) return id;
+    id.exists = 1;
+    id.is_folder = S_ISDIR(about.st_mode) != 0;
+    id.is_device = !S_ISREG(about.st_mode) && !id.is_folder;
+    id.volume = (uint64_t)about.st_dev;
+    id.number = (uint64_t)about.st_ino;
+    return id;
+}
+
+/* Whether both names mean one file of a folder. macOS mostly does not tell capital letters from small ones. */
+static inline int same_name(const char *a, const char *b) {
+#ifdef __APPLE__
+    while (*a && lower_letter(*a) == lower_letter(*b)) {
+        a++;
+        b++;
+    }
+#endif
+    return !strcmp(a, b);
+}
+
+static inline int may_write(const char *name) { return !access(name, W_OK); }
+
+static inline int is_dangling_link(const char *name) {
+    struct stat about, link;
+    return stat(name, &about) && !lstat(name, &link) && S_ISLNK(link.st_mode);
+}
+
+/* Gives a file the name of another one, which is replaced. Returns non-zero where it cannot; errno says why. */
+static inline int replace_file(const char *from, const char *to) { return rename(from, to); }
+
+/* Creates a file that did not exist. Returns NULL where it cannot; errno is EEXIST where the file is there. */
+static inline FILE *create_new(const char *name) {
+    const int descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    if (descriptor < 0) return NULL;
+    return fdopen(descriptor, "wb");
+}
+
+/* Returns 0 where it could not be made; errno says why. */
+static inline int make_folder(const char *name) { return !mkdir(name, 0777); }
+
+static inline void remove_folder(const char *name) { rmdir(name); }
+
+/* Seconds from some fixed moment on. */
+static inline double wall_clock(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+#elif defined(EXAMPLE_WINDOWS)
+
+static inline int is_separator(char c) { return c == '/'; }
+
+static inline char *full_name(const char *name) {
+    DWORD room = GetFullPathNameA(name, 0, NULL, NULL), length;
+    char *full = ALLOCATE(char, (size_t)room + 1);
+    length = GetFullPathNameA(name, room, full, NULL);
+    if (length == 0 || length >= room) strcpy(full, "");
+    return full;
+}
+
+enum { HAS_IDENTITIES = 1 };
+
+/* What Windows says, as errno. */
+static inline void set_errno(void) {
+    switch (GetLastError()) {
+    case ERROR_FILE_NOT_FOUND:
+    case ERROR_PATH_NOT_FOUND: errno = ENOENT; return;
+    case ERROR_ACCESS_DENIED:
+    case ERROR_SHARING_VIOLATION: errno = EACCES; return;
+    case ERROR_DISK_FULL: errno = ENOSPC; return;
+    default: errno = EIO; return;
+    }
+}
+
+static inline file_identity identity_of(const char *name) {
+    const DWORD shared = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
+    file_identity id = SHS_ZERO;
+    BY_HANDLE_FILE_INFORMATION about;
+    HANDLE file = CreateFileA(name, 0, shared, NULL, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, NULL);
+    if (file == INVALID_HANDLE_VALUE) {
+        set_errno();
+        return id;
+    }
+    id.exists = 1;
+    id.is_device = !GetFileInformationByHandle(file, &about); /* as NUL; all of them count as one */
+    CloseHandle(file);
+    if (id.is_device) return id;
+    id.is_folder = (about.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
+    id.volume = about.dwVolumeSerialNumber;
+    id.number = (uint64_t)about.nFileIndexHigh << 32 | about.nFileIndexLow;
+    return id;
+}
+
+static inline int same_name(const char *a, const char *b) { return !lstrcmpiA(a, b); }
+
+static inline int may_write(const char *name) { return !_access(name, 2); }
+
+static inline int is_dangling_link(const char *name) {
+    (void)name;
+    return 0;
+}
+
+static inline int replace_file(const char *from, const char *to) {
+    remove(to);
+    return rename(from, to);
+}
+
+static inline FILE *create_new(const char *name) {
+    const int descriptor = _open(name, _O_WRONLY | _O_CREAT | _O_EXCL | _O_BINARY, _S_IREAD | _S_IWRITE);
+    if (descriptor < 0) return NULL;
+    return _fdopen(descriptor, "wb");
+}
+
+static inline int make_folder(const char *name) { return !_mkdir(name); }
+
+static inline void remove_folder(const char *name) { _rmdir(name); }
+
+static inline double wall_clock(void) {
+    return (double)time(NULL);
+}
+
+#else /* what C99 has */
+
+static inline int is_separator(char c) { return c == '/'; }
+
+static inline char *full_name(const char *name) { return joined(name, ""); }
+
+enum { HAS_IDENTITIES = 0 };
+
+static inline file_identity identity_of(const char *name) {
+    file_identity id = SHS_ZERO;
+    (void)name;
+    return id;
+}
+
+static inline int same_name(const char *a, const char *b) { return !strcmp(a, b); }
+
+static inline int may_write(const char *name) {
+    (void)name;
+    return 1;
+}
+
+static inline int is_dangling_link(const char *name) {
+    (void)name;
+    return 0;
+}
+
+/* Here rename may not replace. */
+static inline int replace_file(const char *from, const char *to) {
+    remove(to);
+    return rename(from, to);
+}
+
+static inline FILE *create_new(const char *name) {
+    FILE *old = fopen(name, "rb");
+    if (!old) return fopen(name, "wb");
+    fclose(old);
+    errno = EEXIST;
+    return NULL;
+}
+
+static inline int make_folder(const char *name) {
+    (void)name;
+    return 0;
+}
+
+static inline void remove_folder(const char *name) { remove(name); }
+
+static inline double wall_clock(void) {
+#ifdef TIME_UTC
+    struct timespec now;
+    timespec_get(&now, TIME_UTC);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+#else
+    return (double)time(NULL);
+#endif
+}
+
+#endif
+
+/* 0 where one of them does not exist. */
+static inline int same_identity(const file_identity *a, const file_identity *b) {
+    return a->exists && b->exists && a->volume == b->volume && a->number == b->number;
+}
+
+/* Whether two names lead to one file that exists. */
+static inline int lead_to_one_file(const char *a, const char *b) {
+    const file_identity first = identity_of(a), second = identity_of(b);
+    return same_identity(&first, &second);
+}
+
+static inline const char *name_in_folder(const char *name) {
+    const char *last = name;
+    for (; *name; name++)
+        if (is_separator(*name)) last = name + 1;
+    return last;
+}
+
 /* ---- beginning and end ------------------------------------------------------------------------------------------- */
 
 /* Runs at exit. What was printed must have arrived: a full disk shows itself at the latest here. */
@@ -226,12 +466,6 @@ static inline void close_stdout(void) {
     if (!fclose(stdout) && !bad) return;
     fprintf(stderr, "%s: standard output: writing to it failed: %s\n", program_name, strerror(errno));
     _Exit(EXIT_ERROR);
-}
-
-static inline const char *name_in_folder(const char *name) {
-    const char *slash = strrchr(name, '/');
-    if (slash) return slash + 1;
-    return name;
 }
 
 /* Called first, and harmless when called again. */
@@ -424,22 +658,7 @@ static inline int read_options(int argc, char **argv, const char *usage, const c
     return names;
 }
 
-/* ---- clock, progress --------------------------------------------------------------------------------------------- */
-
-/* Seconds from some fixed moment on. */
-static inline double wall_clock(void) {
-#if defined(EXAMPLE_POSIX) || defined(TIME_UTC)
-    struct timespec now;
-#ifdef EXAMPLE_POSIX
-    clock_gettime(CLOCK_MONOTONIC, &now);
-#else
-    timespec_get(&now, TIME_UTC);
-#endif
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-#else
-    return (double)time(NULL);
-#endif
-}
+/* ---- progress ---------------------------------------------------------------------------------------------------- */
 
 static inline int progress_bar(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
     static const char filled[] = "##############################";
@@ -472,8 +691,8 @@ static inline int progress_bar(void *user, const char *phase, size_t step, size_
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
 static inline const char *name_extension(const char *name) {
-    const char *dot = strrchr(name, '.'), *slash = strrchr(name, '/');
-    if (dot && (!slash || dot > slash + 1) && dot != name) return dot;
+    const char *last = name_in_folder(name), *dot = strrchr(last, '.');
+    if (dot && dot > last) return dot;
     return name + strlen(name);
 }
 
@@ -484,11 +703,6 @@ static inline int has_extension(const char *name, const char *extension) {
         extension++;
     }
     return !*own && !*extension;
-}
-
-static inline char *joined(const char *a, const char *b) {
-    char *made = ALLOCATE(char, strlen(a) + strlen(b) + 1);
-    return strcat(strcpy(made, a), b);
 }
 
 /* The texts with a blank between them; the first may be NULL. */
@@ -511,52 +725,45 @@ static inline char *derived_name(const char *name, const char *suffix, const cha
     return made;
 }
 
-/* A file that the program reads or writes, identified by its inode if the file exists, otherwise by the folder's inode and
-   the name. */
+/* A file that the program reads or writes, identified by itself if it exists, otherwise by its folder and its name there. */
 typedef struct known_file {
-    char *name;
+    char *name, *full;
     int output;
-#ifdef EXAMPLE_POSIX
-    int exists;
-    struct stat itself, folder;
-#endif
+    file_identity itself, folder;
 } known_file;
 
 static inline int same_file(const known_file *a, const known_file *b) {
-#ifdef EXAMPLE_POSIX
-    if (a->exists && b->exists) return a->itself.st_dev == b->itself.st_dev && a->itself.st_ino == b->itself.st_ino;
-    return a->folder.st_dev == b->folder.st_dev && a->folder.st_ino == b->folder.st_ino &&
-           !strcmp(name_in_folder(a->name), name_in_folder(b->name));
-#else
-    return !strcmp(a->name, b->name);
-#endif
+    if (a->itself.exists && b->itself.exists) return same_identity(&a->itself, &b->itself);
+    if (!a->folder.exists || !b->folder.exists) return same_name(a->full, b->full);
+    return same_identity(&a->folder, &b->folder) && same_name(name_in_folder(a->full), name_in_folder(b->full));
 }
 
-/* Identifies the file and its folder. Fails if the folder of an output does not exist. */
-static inline void find_file(known_file *f) {
-#ifdef EXAMPLE_POSIX
-    const char *name = f->name, *last = name_in_folder(name), *written_to;
+/* The caller frees it. */
+static inline char *folder_of(const char *full) {
+    const size_t length = (size_t)(name_in_folder(full) - full);
     char *folder;
-    struct stat link;
-    if (last > name) {
-        folder = joined(name, "");
-        folder[last - name] = 0;
-    } else {
-        folder = joined(".", "");
-    }
-    written_to = folder;
-    f->exists = !stat(name, &f->itself);
-    if (stat(folder, &f->folder) && f->output) fail(EXIT_ERROR, "%s: cannot write it: its folder: %s", name, strerror(errno));
-    if (f->output && (!*last || (f->exists && S_ISDIR(f->itself.st_mode))))
+    if (length == 0) return joined(".", "");
+    folder = joined(full, "");
+    folder[length] = 0;
+    return folder;
+}
+
+/* Identifies the file and its folder. Fails if an output cannot be written: if its folder does not exist, for one. */
+static inline void find_file(known_file *f) {
+    const char *name = f->name, *written_to = name;
+    char *folder;
+    if (!HAS_IDENTITIES) return;
+    folder = folder_of(f->full);
+    f->itself = identity_of(name);
+    f->folder = identity_of(folder);
+    if (f->output && !f->itself.exists && !f->folder.exists)
+        fail(EXIT_ERROR, "%s: cannot write it: its folder: %s", name, strerror(errno));
+    if (f->output && (!*name_in_folder(name) || f->itself.is_folder))
         fail(EXIT_ERROR, "%s: cannot write it: it is a folder", name);
-    if (f->output && !f->exists && !lstat(name, &link) && S_ISLNK(link.st_mode))
-        fail(EXIT_ERROR, "%s: cannot write it: it is a symbolic link to nothing", name);
-    if (f->exists) written_to = name;
-    if (f->output && access(written_to, W_OK)) fail(EXIT_ERROR, "%s: cannot write it: %s", name, strerror(errno));
+    if (f->output && is_dangling_link(name)) fail(EXIT_ERROR, "%s: cannot write it: it is a symbolic link to nothing", name);
+    if (!f->itself.exists) written_to = folder;
+    if (f->output && !may_write(written_to)) fail(EXIT_ERROR, "%s: cannot write it: %s", name, strerror(errno));
     free(folder);
-#else
-    (void)f;
-#endif
 }
 
 static known_file *known_files = NULL; /* those named so far */
@@ -564,7 +771,11 @@ static size_t known_count = 0;
 
 /* Between two jobs of one program, of which the second may read what the first wrote. */
 static inline void forget_files(void) {
-    while (known_count > 0) free(known_files[--known_count].name);
+    while (known_count > 0) {
+        known_count--;
+        free(known_files[known_count].name);
+        free(known_files[known_count].full);
+    }
 }
 
 /* Fails if an earlier argument names the same file, unless both files are only read. */
@@ -572,6 +783,7 @@ static inline void know_file(const char *name, int output) {
     known_file f = SHS_ZERO;
     size_t i;
     f.name = joined(name, "");
+    f.full = full_name(name);
     f.output = output;
     find_file(&f);
     for (i = 0; i < known_count; i++) {
@@ -609,26 +821,27 @@ static inline char *link_target(const char *name) {
     free(to);
     return made;
 }
-#endif
 
-/* The name of the file itself, behind symbolic links; NULL: a device or a pipe, which nothing may replace. */
-static inline char *replaceable(const char *name) {
-    char *target = joined(name, "");
-#ifdef EXAMPLE_POSIX
-    struct stat old;
-    char *next;
-    if (stat(name, &old)) return target;
-    if (access(name, W_OK)) fail(EXIT_ERROR, "%s: cannot write it: %s", name, strerror(errno));
+/* The name of the file itself, behind symbolic links. */
+static inline char *behind_links(const char *name) {
+    char *target = joined(name, ""), *next;
     while ((next = link_target(target)) != NULL) {
         free(target);
         target = next;
     }
-    if (!S_ISREG(old.st_mode)) {
-        free(target);
-        return NULL;
-    }
-#endif
     return target;
+}
+#else
+static inline char *behind_links(const char *name) { return joined(name, ""); }
+#endif
+
+/* The name of the file itself, behind symbolic links; NULL: a device or a pipe, which nothing may replace. */
+static inline char *replaceable(const char *name) {
+    const file_identity old = identity_of(name);
+    if (!old.exists) return joined(name, "");
+    if (!may_write(name)) fail(EXIT_ERROR, "%s: cannot write it: %s", name, strerror(errno));
+    if (old.is_device || old.is_folder) return NULL;
+    return behind_links(name);
 }
 
 /* The new file gets the permissions of the old one. */
@@ -640,21 +853,6 @@ static inline void keep_mode(FILE *file, const char *name) {
     (void)file;
     (void)name;
 #endif
-}
-
-/* Creates a file that did not exist. Returns NULL where it cannot; errno is EEXIST where the file is there. */
-static inline FILE *create_new(const char *name) {
-    FILE *file = NULL;
-#ifdef EXAMPLE_POSIX
-    const int descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL, 0666);
-    if (descriptor >= 0) file = fdopen(descriptor, "wb");
-#else
-    FILE *old = fopen(name, "rb");
-    if (!old) return fopen(name, "wb");
-    fclose(old);
-    errno = EEXIST;
-#endif
-    return file;
 }
 
 enum { MOST_BESIDE = 100 };
@@ -705,10 +903,7 @@ static inline FILE *open_for_writing(const char *name) {
 /* Gives a finished file its name. */
 static inline void put_finished(unfinished **at, const char *name) {
     unfinished *u = *at;
-#ifndef EXAMPLE_POSIX
-    remove(u->target); /* elsewhere rename may not replace */
-#endif
-    if (rename(u->part, u->target)) fail(EXIT_ERROR, "%s: cannot write it: %s", name, strerror(errno));
+    if (replace_file(u->part, u->target)) fail(EXIT_ERROR, "%s: cannot write it: %s", name, strerror(errno));
     *at = u->next;
     free(u->part);
     free(u->target);

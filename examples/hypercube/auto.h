@@ -219,18 +219,6 @@ enum { MOST_PAGE = 1 << 28 }; /* bytes of a page that is read */
 
 /* ---- the folder --------------------------------------------------------------------------------------------------- */
 
-/* Returns 0 where it could not be made; errno says why. */
-static int make_folder(const char *name) {
-#if defined(EXAMPLE_POSIX)
-    return !mkdir(name, 0777);
-#elif defined(_WIN32)
-    return !_mkdir(name);
-#else
-    (void)name;
-    return 0;
-#endif
-}
-
 /* No result may replace what is read. */
 static void check_folder(const first_look *a, const job *j) {
     int i;
@@ -246,23 +234,24 @@ static void check_folder(const first_look *a, const job *j) {
     forget_files();
 }
 
+/* Without separators at its end; the root of a disk keeps its own. */
+static char *without_end(const char *name) {
+    char *made = joined(name, "");
+    size_t length = strlen(name);
+    while (length > 1 && is_separator(name[length - 1]) && name[length - 2] != ':') length--;
+    made[length] = 0;
+    return made;
+}
+
 /* Results are made in a room beside the folder, so that a failure leaves the folder as it was. */
 static void open_room(first_look *a, const char *name) {
-    size_t length = strlen(name);
+    file_identity old;
     int i;
-    while (length > 1 && name[length - 1] == '/') length--;
-    a->folder = joined(name, "");
-    a->folder[length] = 0;
+    a->folder = without_end(name);
     a->room = joined(a->folder, ".part");
-#ifdef EXAMPLE_POSIX
-    {
-        struct stat old;
-        if (!stat(a->folder, &old)) {
-            if (!S_ISDIR(old.st_mode)) fail(EXIT_USAGE, "%s: it is a file, and auto writes a folder", a->folder);
-            a->exists = 1;
-        }
-    }
-#endif
+    old = identity_of(a->folder);
+    if (old.exists && !old.is_folder) fail(EXIT_USAGE, "%s: it is a file, and auto writes a folder", a->folder);
+    a->exists = old.exists;
     if (!make_folder(a->room)) {
         if (errno == EEXIST)
             fail(EXIT_ERROR, "%s: it is there already: another run writes it, or one was killed; then remove it", a->room);

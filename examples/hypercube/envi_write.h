@@ -3,23 +3,12 @@
 #define HYPERCUBE_ENVI_WRITE
 
 #include "wavelengths.h"
-#ifdef _WIN32
-#include <direct.h>
-#endif
 
 /* ---- writing: under other names, until all of it is there -------------------------------------------------------- */
 
 enum { MAX_PARTS = 64 };
 static const char *parts[MAX_PARTS]; /* the unfinished files; NULL where there is none */
 static const char *part_folder;      /* that holds some of them and nothing else */
-
-static void remove_folder(const char *name) {
-#ifdef _WIN32
-    _rmdir(name);
-#else
-    remove(name);
-#endif
-}
 
 static void remove_parts(void) {
     int i;
