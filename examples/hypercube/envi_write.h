@@ -446,7 +446,35 @@ static void print_header(FILE *file, const cube_file *f, const char *name, const
     print_list(file, "data offset values", f->scale.bias, f->bands, 17);
 }
 
-/* An older header of that name goes first: it would describe the new data wrongly. */
+/* Gives the old header another name; NULL: there is none. */
+static char *set_aside(const char *name) {
+    const file_identity old = identity_of(name);
+    char *aside;
+    FILE *file;
+    if (!old.exists) return NULL;
+    file = create_beside(name, &aside);
+    if (!file) fail(EXIT_ERROR, "%s: cannot give it another name: %s", name, strerror(errno));
+    fclose(file);
+    if (!replace_file(name, aside)) return aside;
+    remove(aside);
+    fail(EXIT_ERROR, "%s: cannot replace it: %s", name, strerror(errno));
+}
+
+/* The old header would describe the new data wrongly: it steps aside before them, and comes back if they cannot be put in
+   place. */
+static void put_cube_in_place(const cube_part *part, const char *header_place, const char *data_place) {
+    char *aside = set_aside(header_place);
+    if (replace_file(part->name, data_place)) {
+        const int trouble = errno;
+        if (aside && replace_file(aside, header_place)) warn("%s: it is %s now: %s", header_place, aside, strerror(errno));
+        fail(EXIT_ERROR, "%s: cannot rename it to %s: %s", part->name, data_place, strerror(trouble));
+    }
+    forget_part(part->name);
+    if (aside) remove(aside);
+    free(aside);
+    put_in_place(part->header, header_place);
+}
+
 static void cube_finish(cube_file *f, const char *band_name, const int *band_numbers) {
     FILE *file = f->file;
     uint64_t written = file_size(file, f->part.name);
@@ -458,9 +486,7 @@ static void cube_finish(cube_file *f, const char *band_name, const int *band_num
     file = f->part.header_file;
     f->part.header_file = NULL;
     close_written(file, f->part.header);
-    remove(header_place);
-    put_in_place(f->part.name, data_place);
-    put_in_place(f->part.header, header_place);
+    put_cube_in_place(&f->part, header_place, data_place);
     free(header_place);
     free(data_place);
 }
