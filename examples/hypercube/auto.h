@@ -260,7 +260,7 @@ static void open_room(first_look *a, const char *name) {
     part_folder = a->room;
     for (i = 0; i < LOOK_FILES; i++) {
         a->parts[i] = look_file(a->room, look_files[i]);
-        note_part(a->parts[i]);
+        note_part(a->parts[i], NULL);
     }
 }
 

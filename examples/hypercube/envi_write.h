@@ -8,12 +8,15 @@
 
 enum { MAX_PARTS = 64 };
 static const char *parts[MAX_PARTS]; /* the unfinished files; NULL where there is none */
+static FILE *part_files[MAX_PARTS];  /* NULL: closed */
 static const char *part_folder;      /* that holds some of them and nothing else */
 
 static void remove_parts(void) {
     int i;
-    for (i = 0; i < MAX_PARTS; i++)
+    for (i = 0; i < MAX_PARTS; i++) {
+        if (part_files[i]) fclose(part_files[i]); /* Windows removes no file that is open */
         if (parts[i]) remove(parts[i]);
+    }
     if (part_folder) remove_folder(part_folder);
 }
 
@@ -48,7 +51,8 @@ static void catch_signals(void) {
 static void catch_signals(void) {}
 #endif
 
-static void note_part(const char *name) {
+/* file: NULL where the part is closed, or not made yet. */
+static void note_part(const char *name, FILE *file) {
     static int ready = 0;
     int i = 0;
     if (!ready) {
@@ -58,6 +62,15 @@ static void note_part(const char *name) {
     }
     while (i < MAX_PARTS - 1 && parts[i]) i++;
     parts[i] = name;
+    part_files[i] = file;
+}
+
+/* Closes a file that is complete and has its own name to get yet. */
+static void close_part(const char *name, FILE *file) {
+    int i;
+    for (i = 0; i < MAX_PARTS; i++)
+        if (part_files[i] == file) part_files[i] = NULL;
+    close_written(file, name);
 }
 
 /* It is finished, or has another name. */
@@ -109,7 +122,7 @@ static FILE *create_part(const char *name) {
     sigprocmask(SIG_BLOCK, &all, &before);
     file = create_new(name);
     trouble = errno;
-    if (file) note_part(name);
+    if (file) note_part(name, file);
     sigprocmask(SIG_SETMASK, &before, NULL);
     errno = trouble;
 #else
@@ -119,7 +132,7 @@ static FILE *create_part(const char *name) {
         fail(EXIT_ERROR, "%s: it is there already: another run writes it, or one was killed; then remove it", name);
     if (!file) fail(EXIT_ERROR, "%s: cannot write it: %s", name, strerror(errno));
 #ifndef EXAMPLE_POSIX
-    note_part(name);
+    note_part(name, file);
 #endif
     return file;
 }
@@ -480,12 +493,12 @@ static void cube_finish(cube_file *f, const char *band_name, const int *band_num
     uint64_t written = file_size(file, f->part.name);
     char *header_place = place_of(f->header_name), *data_place = place_of(f->data_name);
     f->file = NULL;
-    close_written(file, f->part.name);
+    close_part(f->part.name, file);
     if (written != data_bytes(f)) fail(EXIT_ERROR, "%s: incomplete: %" PRIu64 " bytes", f->part.name, written);
     print_header(f->part.header_file, f, band_name, band_numbers);
     file = f->part.header_file;
     f->part.header_file = NULL;
-    close_written(file, f->part.header);
+    close_part(f->part.header, file);
     put_cube_in_place(&f->part, header_place, data_place);
     free(header_place);
     free(data_place);
