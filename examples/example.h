@@ -310,7 +310,7 @@ static inline double wall_clock(void) {
 
 #elif defined(EXAMPLE_WINDOWS)
 
-static inline int is_separator(char c) { return c == '/'; }
+static inline int is_separator(char c) { return c == '/' || c == '\\'; }
 
 static inline char *full_name(const char *name) {
     DWORD room = GetFullPathNameA(name, 0, NULL, NULL), length;
