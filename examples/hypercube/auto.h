@@ -20,18 +20,44 @@ typedef struct step_words {
     char *shown;
 } step_words;
 
-/* A word as a shell takes it: in quotes where it holds more than letters, digits and these signs. */
-static char *shell_word(const char *text) {
-    const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
-    char *quoted = ALLOCATE(char, 4 * strlen(text) + 3), *at = quoted;
-    if (*text && strspn(text, plain) == strlen(text)) return strcpy(quoted, text);
+#ifdef EXAMPLE_WINDOWS
+#define PLAIN_SIGNS "_-+=:,./@\\"
+
+/* In quotes, as programs read them on Windows: a backslash is doubled where it stands before a quote. */
+static void put_in_quotes(char *at, const char *text) {
+    size_t backslashes = 0;
+    *at++ = '"';
+    for (; *text; text++) {
+        if (*text == '"')
+            for (backslashes++; backslashes > 0; backslashes--) *at++ = '\\';
+        *at++ = *text;
+        if (*text == '\\') backslashes++;
+        else backslashes = 0;
+    }
+    for (; backslashes > 0; backslashes--) *at++ = '\\';
+    *at = '"';
+}
+#else
+#define PLAIN_SIGNS "_-+=:,./@%"
+
+/* In quotes, as a shell of POSIX reads them. */
+static void put_in_quotes(char *at, const char *text) {
     *at++ = '\'';
     for (; *text; text++) {
         if (*text == '\'') at += sprintf(at, "'\\''");
         else *at++ = *text;
     }
     *at = '\'';
-    return quoted;
+}
+#endif
+
+/* A word as a shell takes it: in quotes where it holds more than letters, digits and some signs. */
+static char *shell_word(const char *text) {
+    const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789" PLAIN_SIGNS;
+    char *word = ALLOCATE(char, 4 * strlen(text) + 3);
+    if (*text && strspn(text, plain) == strlen(text)) strcpy(word, text);
+    else put_in_quotes(word, text);
+    return word;
 }
 
 static void add_shown(step_words *w, const char *text) {
