@@ -363,8 +363,9 @@ static inline int is_dangling_link(const char *name) {
 }
 
 static inline int replace_file(const char *from, const char *to) {
-    remove(to);
-    return rename(from, to);
+    if (MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING)) return 0;
+    set_errno();
+    return 1;
 }
 
 static inline FILE *create_new(const char *name) {

@@ -88,10 +88,7 @@ static char *place_of(const char *name) {
 }
 
 static void put_in_place(const char *part, const char *name) {
-#ifndef EXAMPLE_POSIX
-    remove(name); /* POSIX alone replaces a file by renaming */
-#endif
-    if (rename(part, name)) fail(EXIT_ERROR, "%s: cannot rename it to %s: %s", part, name, strerror(errno));
+    if (replace_file(part, name)) fail(EXIT_ERROR, "%s: cannot rename it to %s: %s", part, name, strerror(errno));
     forget_part(part);
 }
 
