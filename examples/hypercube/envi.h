@@ -1032,7 +1032,7 @@ static char *find_data(const char *header_name, uint64_t bytes) {
         int its = -1;
         name = joined(stem, extensions[i]);
         if (is_regular(name, &size)) its = (size >= bytes) + (size == bytes);
-        if (its == 2 && fit == 2 && !rival && !has_extension(best, extensions[i])) rival = extensions[i];
+        if (its == 2 && fit == 2 && !rival && !lead_to_one_file(best, name)) rival = extensions[i];
         if (its <= fit) {
             free(name);
             continue;
