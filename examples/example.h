@@ -379,7 +379,10 @@ static inline int make_folder(const char *name) { return !_mkdir(name); }
 static inline void remove_folder(const char *name) { _rmdir(name); }
 
 static inline double wall_clock(void) {
-    return (double)time(NULL);
+    LARGE_INTEGER now, a_second;
+    QueryPerformanceCounter(&now);
+    QueryPerformanceFrequency(&a_second);
+    return (double)now.QuadPart / (double)a_second.QuadPart;
 }
 
 #else /* what C99 has */
