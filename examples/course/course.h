@@ -38,7 +38,7 @@ static struct {
 } ladder;
 
 #if defined(__GNUC__) || defined(__clang__)
-#define COURSE_FORMAT __attribute__((format(printf, 1, 2)))
+#define COURSE_FORMAT __attribute__((format(EXAMPLE_PRINTF, 1, 2)))
 #else
 #define COURSE_FORMAT
 #endif
