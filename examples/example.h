@@ -29,6 +29,7 @@
 #include <string.h>
 #include <time.h>
 #ifdef EXAMPLE_POSIX
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -301,6 +302,28 @@ static inline int make_folder(const char *name) { return !mkdir(name, 0777); }
 
 static inline void remove_folder(const char *name) { rmdir(name); }
 
+/* The names in a folder, one after another. NULL: no more, or no such folder. */
+typedef struct folder_names {
+    DIR *list;
+} folder_names;
+
+static inline folder_names open_folder(const char *name) {
+    folder_names f;
+    f.list = opendir(name);
+    return f;
+}
+
+static inline const char *next_name(folder_names *f) {
+    struct dirent *entry = NULL;
+    if (f->list) entry = readdir(f->list);
+    if (!entry) return NULL;
+    return entry->d_name;
+}
+
+static inline void close_folder(folder_names *f) {
+    if (f->list) closedir(f->list);
+}
+
 /* Seconds from some fixed moment on. */
 static inline double wall_clock(void) {
     struct timespec now;
@@ -378,6 +401,32 @@ static inline int make_folder(const char *name) { return !_mkdir(name); }
 
 static inline void remove_folder(const char *name) { _rmdir(name); }
 
+typedef struct folder_names {
+    HANDLE list;
+    int at; /* 0: the first entry, which comes with the list; 1: the next one */
+    WIN32_FIND_DATAA entry;
+} folder_names;
+
+static inline folder_names open_folder(const char *name) {
+    char *all = joined(name, "/*");
+    folder_names f;
+    f.at = 0;
+    f.list = FindFirstFileA(all, &f.entry);
+    free(all);
+    return f;
+}
+
+static inline const char *next_name(folder_names *f) {
+    if (f->list == INVALID_HANDLE_VALUE) return NULL;
+    if (f->at > 0 && !FindNextFileA(f->list, &f->entry)) return NULL;
+    f->at = 1;
+    return f->entry.cFileName;
+}
+
+static inline void close_folder(folder_names *f) {
+    if (f->list != INVALID_HANDLE_VALUE) FindClose(f->list);
+}
+
 static inline double wall_clock(void) {
     LARGE_INTEGER now, a_second;
     QueryPerformanceCounter(&now);
@@ -431,6 +480,23 @@ static inline int make_folder(const char *name) {
 }
 
 static inline void remove_folder(const char *name) { remove(name); }
+
+typedef struct folder_names {
+    int none;
+} folder_names;
+
+static inline folder_names open_folder(const char *name) {
+    folder_names f = SHS_ZERO;
+    (void)name;
+    return f;
+}
+
+static inline const char *next_name(folder_names *f) {
+    (void)f;
+    return NULL;
+}
+
+static inline void close_folder(folder_names *f) { (void)f; }
 
 static inline double wall_clock(void) {
 #ifdef TIME_UTC

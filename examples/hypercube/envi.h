@@ -6,7 +6,6 @@
 #include <float.h>
 #include <inttypes.h>
 #ifdef EXAMPLE_POSIX
-#include <dirent.h>
 #include <sys/mman.h>
 #endif
 /* Where threads need no other library than the program has anyway. */
@@ -986,21 +985,30 @@ static int is_regular(const char *name, uint64_t *size) {
 #endif
 }
 
+/* Whether the name is STEM.anything. */
+static int is_of_stem(const char *name, const char *stem) {
+    const size_t length = strlen(stem);
+    char *start;
+    int same;
+    if (strlen(name) <= length || name[length] != '.') return 0;
+    start = copy_text(name, name + length);
+    same = same_name(start, stem);
+    free(start);
+    return same;
+}
+
 /* The only file STEM.anything of this size; NULL where there is none. */
 static char *find_by_size(const char *header_name, const char *stem, uint64_t bytes) {
     char *found = NULL;
-#ifdef EXAMPLE_POSIX
-    const char *own = name_in_folder(stem);
+    const char *own = name_in_folder(stem), *entry;
     char *folder = copy_text(stem, own), *name;
-    DIR *list;
-    struct dirent *entry;
-    size_t length = strlen(own);
+    folder_names list;
     uint64_t size;
-    if (own > stem) list = opendir(folder);
-    else list = opendir(".");
-    while (list && (entry = readdir(list)) != NULL) {
-        if (strncmp(entry->d_name, own, length) || entry->d_name[length] != '.') continue;
-        name = joined(folder, entry->d_name);
+    if (own > stem) list = open_folder(folder);
+    else list = open_folder(".");
+    while ((entry = next_name(&list)) != NULL) {
+        if (!is_of_stem(entry, own)) continue;
+        name = joined(folder, entry);
         if (has_extension(name, ".hdr") || !is_regular(name, &size) || size != bytes) {
             free(name);
             continue;
@@ -1008,13 +1016,8 @@ static char *find_by_size(const char *header_name, const char *stem, uint64_t by
         if (found) fail(EXIT_ERROR, "%s: its data file may be %s or %s: --data FILE says it", header_name, found, name);
         found = name;
     }
-    if (list) closedir(list);
+    close_folder(&list);
     free(folder);
-#else
-    (void)header_name;
-    (void)stem;
-    (void)bytes;
-#endif
     return found;
 }
 
