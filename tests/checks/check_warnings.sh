@@ -116,3 +116,6 @@ echo "No warning in $(wc -l <"$list" | tr -d ' ') compilations of $file and what
 for c in gcc clang; do
     case " $COMPILERS " in *" $c "*) ;; *) echo "$c is not here: not checked." ;; esac
 done
+
+# The programs for Windows.
+[ -n "${1:-}" ] || bash tests/checks/check_windows.sh
