@@ -60,6 +60,7 @@ static inline double peak_of_core(int in_double) {
         if (!i || seconds < least) least = seconds;
     }
     (void)kept;
+    if (!(least > 0)) return 0; /* a clock of whole seconds */
     return 2 * 12 * (width / bytes) * ROUNDS / least;
 }
 #else
