@@ -40,6 +40,19 @@ for name in hypercube denoise train; do
     printf '#!/bin/sh\nexec wine "%s" "$@"\n' "$out/$name.exe" >"$out/$name"
     chmod +x "$out/$name"
 done
+# What hypercube's README says of names with other letters.
+cat >"$out/utf8.manifest" <<'END'
+<?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+<assembly manifestVersion="1.0" xmlns="urn:schemas-microsoft-com:asm.v1">
+  <assemblyIdentity type="win32" name="hypercube" version="1.0.0.0"/>
+  <application><windowsSettings>
+    <activeCodePage xmlns="http://schemas.microsoft.com/SMI/2019/WindowsSettings">UTF-8</activeCodePage>
+  </windowsSettings></application>
+</assembly>
+END
+echo '1 24 "utf8.manifest"' >"$out/utf8.rc"
+(cd "$out" && ${cc%gcc}windres utf8.rc utf8.o) || exit 1
+$cc -std=c99 -O0 examples/hypercube/hypercube.c "$out/utf8.o" -o "$out/utf8.exe" -static -lm || exit 1
 cat >"$out/hold.c" <<'END'
 #include <stdio.h>
 #include <windows.h>
@@ -154,6 +167,16 @@ run pca nan.hdr failed.hdr --components 3
 check "no valid pixel: fails" test $? -ne 0
 check "no valid pixel: no file stays" test -z "$(ls | grep '^failed' || true)"
 check "no valid pixel: said" grep -q 'nan.hdr: pixels: too few valid' err.txt
+
+if locale -a 2>/dev/null | grep -qi '^C.utf-*8$'; then
+    cp scene.hdr Ωé.hdr
+    cp scene.img Ωé.img
+    check "with a manifest: names of any letters" env LC_ALL=C.UTF-8 wine "$out/utf8.exe" rx Ωé.hdr ΩΩ.hdr --html page.html
+    check "with a manifest: the outputs" test -s ΩΩ.hdr -a -s ΩΩ.img
+    check "with a manifest: the page" grep -q 'Ωé' page.html
+else
+    skip "names of any letters: there is no C.UTF-8 here"
+fi
 
 mkdir c
 check "auto's names: synthesise" scene look.hdr
