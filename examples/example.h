@@ -37,9 +37,7 @@
 #endif
 #ifdef EXAMPLE_WINDOWS
 #include <direct.h>
-#include <fcntl.h>
 #include <io.h>
-#include <sys/stat.h>
 #include <windows.h>
 #endif
 
@@ -352,6 +350,8 @@ static inline void set_errno(void) {
     case ERROR_PATH_NOT_FOUND: errno = ENOENT; return;
     case ERROR_ACCESS_DENIED:
     case ERROR_SHARING_VIOLATION: errno = EACCES; return;
+    case ERROR_FILE_EXISTS:
+    case ERROR_ALREADY_EXISTS: errno = EEXIST; return;
     case ERROR_DISK_FULL: errno = ENOSPC; return;
     default: errno = EIO; return;
     }
@@ -391,8 +391,16 @@ static inline int replace_file(const char *from, const char *to) {
     return 1;
 }
 
+/* The file may be deleted while it is open, as one that is not finished is when the program is interrupted. */
 static inline FILE *create_new(const char *name) {
-    const int descriptor = _open(name, _O_WRONLY | _O_CREAT | _O_EXCL | _O_BINARY, _S_IREAD | _S_IWRITE);
+    const DWORD shared = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
+    HANDLE file = CreateFileA(name, GENERIC_WRITE, shared, NULL, CREATE_NEW, FILE_ATTRIBUTE_NORMAL, NULL);
+    int descriptor;
+    if (file == INVALID_HANDLE_VALUE) {
+        set_errno();
+        return NULL;
+    }
+    descriptor = _open_osfhandle((intptr_t)file, 0);
     if (descriptor < 0) return NULL;
     return _fdopen(descriptor, "wb");
 }

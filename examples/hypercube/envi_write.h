@@ -47,6 +47,18 @@ static void catch_signals(void) {
     for (i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (signal(numbers[i], interrupted) == SIG_IGN) signal(numbers[i], SIG_IGN);
 }
+#elif defined(EXAMPLE_WINDOWS)
+/* After Ctrl-C, in a thread of its own. What comes next ends the program. */
+static BOOL WINAPI interrupted(DWORD event) {
+    int i;
+    (void)event;
+    for (i = 0; i < MAX_PARTS; i++)
+        if (parts[i]) DeleteFileA(parts[i]);
+    if (part_folder) remove_folder(part_folder);
+    return FALSE;
+}
+
+static void catch_signals(void) { SetConsoleCtrlHandler(interrupted, TRUE); }
 #else
 static void catch_signals(void) {}
 #endif

@@ -168,6 +168,24 @@ check "no valid pixel: fails" test $? -ne 0
 check "no valid pixel: no file stays" test -z "$(ls | grep '^failed' || true)"
 check "no valid pixel: said" grep -q 'nan.hdr: pixels: too few valid' err.txt
 
+# Ctrl-C, typed on a terminal when the outputs are begun.
+interrupt() {
+    for ((i = 0; i < 200; i++)); do
+        [ -e stopped.img.part ] && break
+        sleep 0.05
+    done
+    printf '\003'
+    sleep 2
+}
+if command -v script >/dev/null; then
+    check "a large scene" run synthesise large.hdr --samples 400 --lines 400 --bands 100
+    interrupt | script -qc "$program pca large.hdr stopped.hdr --components 20" /dev/null >/dev/null 2>&1
+    check "Ctrl-C: no file stays" test -z "$(ls | grep '^stopped' || true)"
+    rm -f large*
+else
+    skip "Ctrl-C: there is no script here"
+fi
+
 if locale -a 2>/dev/null | grep -qi '^C.utf-*8$'; then
     cp scene.hdr Ωé.hdr
     cp scene.img Ωé.img
