@@ -93,7 +93,7 @@ static int closed(FILE *file) {
 #define fopen(name, mode) opened(name)
 #define fclose(file) closed(file)
 #define stat(name, about) looked_at(name, about)
-#define opendir(name) NULL
+#define opendir(name) ((void)(name), (DIR *)NULL)
 #undef S_ISREG
 #define S_ISREG(mode) 1
 #undef stderr
