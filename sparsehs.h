@@ -128,9 +128,10 @@
 
    LIMITS
    - Float resolves tolerances down to about 1e-5 of a signal's norm. Reports count the signals that miss theirs.
-   - Learning multiplies coefficients with residuals. Signals beyond about 1e18, or all below 1e-18, leave the range of float
-     there (in double 1e75 and 1e-75), and the atoms stay as they are, or nearly: give such signals in another unit.
-     SHS_PRECISION_NEVER has the same bounds for pixels.
+   - Learning multiplies coefficients with residuals. In double, signals beyond about 1e76, or all below 1e-76, leave the range
+     there, and without doubles those beyond 1e9 or below 1e-9: shs_ksvd returns SHS_OUT_OF_RANGE. Give them in another unit.
+     shs_online returns nothing of the kind; the squares in its rmse leave the range at 1e154 and 1e-154 (1e18 and 1e-18).
+   - SHS_PRECISION_NEVER: pixels beyond about 1e18, or all below 1e-18, leave the range of float.
    - FastICA by deflation has many fixed points, and the start decides which one is found.
    - AK-SVD updates atoms one after another. Threads share an atom from about a thousand signals on, groups (parallel_atoms)
      sooner.
@@ -869,7 +870,8 @@ typedef struct shs_omp_report {
 /* Options of zero as they become for these sizes and codes with room for the sparsity. */
 SHS_API shs_omp_options shs_omp_defaults(int p, int n);
 
-/* Codes m signals (Y: p x m) with at most sparsity atoms each. codes: m or more signals, stride >= min(sparsity, p, n). */
+/* Codes m signals (Y: p x m) with at most sparsity atoms each; 0 = as many as fit. codes: m or more signals, stride >=
+   min(sparsity, p, n). */
 SHS_API shs_status shs_omp(const shs_context *ctx, int p, int n, const shs_real *D, size_t m, const shs_real *Y,
                            int sparsity, shs_codes *codes);
 /* The same with options, leading dimensions and a report (may be NULL); errors2 (m, may be NULL) gets ||y - Dx||^2 of each signal.
@@ -1166,7 +1168,8 @@ typedef struct shs_ksvd_report {
 /* Options of zero as they become for these sizes, m signals over all ranks; both learn the same dictionary, to the last bit. */
 SHS_API shs_ksvd_options shs_ksvd_defaults(int p, int n, size_t m);
 
-/* Learns n atoms (D: p x n, output) from m signals with defaults: AK-SVD from random signals. */
+/* Learns n atoms (D: p x n, output) from m signals with defaults: AK-SVD from random signals. sparsity: atoms a signal, 0 = p / 10;
+   iterations: 0 = 10. SHS_OUT_OF_RANGE: the unit of the signals (LIMITS). */
 SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int sparsity, int iterations,
                             shs_real *D);
 /* The same with options. D: in and out. codes (may be NULL) gets the codes of the returned D: with a sparsity they must hold as
@@ -1630,9 +1633,11 @@ SHS_API shs_status shs_pca_inverse(const shs_context *ctx, const shs_pca *pca, c
 
 /* Reed-Xiaoli anomaly score: the squared length of a pixel in whitened coordinates, (x - mean)' C^-1 (x - mean), in the space
    of the components above rounding (or of `components` of them, behind the first `skip`). One output. options may be NULL; rank
-   (may be NULL) gets the number of components used. Where all of them are, bands may be in different units. Always precise:
-   options->precise is not read, and a device without double is SHS_UNSUPPORTED. SHS_RANK_TOO_LOW: fewer are above rounding than are
-   asked for, or the rules of the options leave none behind `skip`.
+   (may be NULL) gets the number of components used. Where all of them are, bands may be in different units. A rank below the
+   number of bands says that directions in which the pixels hardly differ are left out, and anomalies in these directions
+   with them; one pixel far outside, such as a fill value, has this effect on all others. Of fewer pixels than bands + 2 all
+   have one score. Always precise: options->precise is not read, and a device without double is SHS_UNSUPPORTED.
+   SHS_RANK_TOO_LOW: fewer are above rounding than are asked for, or the rules of the options leave none behind `skip`.
 
    Robust statistics: anomalies widen the covariance and so lower their own scores. With trim > 0 each of trim_rounds rounds scores
    all pixels, leaves out the `trim` with the highest scores and takes mean and covariance anew from the others: the concentration
@@ -2039,7 +2044,8 @@ SHS_API void shs_ppi_naive(int n, ptrdiff_t m, const shs_wide *X, int count, con
 
    The noise covariance is the caller's, or diagonal: what least squares from all other bands do not predict of each band. HYSIME
    predicts by R, and its signal is the predicted part; NWHFC predicts by C. HFC and NWHFC see a material only where the mean
-   of the scene holds enough of it: materials in few pixels escape them. */
+   of the scene holds enough of it: materials in few pixels escape them. They do not count differences that may be rounding: bands
+   times eps times the largest eigenvalue. */
 #define SHS_COUNTER_LIST(X)                                                                                                    \
     X(SHS_COUNTER_HYSIME, hysime)                                                                                              \
     X(SHS_COUNTER_HFC, hfc)                                                                                                    \
@@ -15580,6 +15586,7 @@ SHS__OUTLINE shs_status shs__dl_open(shs__dl_learner *w, shs__layout *l, int str
     shs__dl_session_begin(s, Y, ldy);
     status = shs__coder_finite(w->ctx, &s->coder);
     if (status != SHS_OK) return status;
+    if (s->coder.no_room && sizeof(shs_wide) == sizeof(shs_real)) return SHS_OUT_OF_RANGE; /* of coefficients times residuals */
     if (s->mask.present) shs__dl_session_mask(s);
     status = shs__dl_test_begin(w);
     if (status != SHS_OK) return status;
@@ -24746,8 +24753,11 @@ SHS__PUBLIC int shs_count_naive(shs_counter method, int n, ptrdiff_t m, const sh
         }
     shs_eigh_naive(n, R, w, V);
     shs_eigh_naive(n, C, mean, V);
-    for (b = 0; b < n; b++)
-        count += w[b] - mean[b] > deviations * SHS__WSQRT(2 * (w[b] * w[b] + mean[b] * mean[b]) / (shs_wide)m);
+    for (b = 0; b < n; b++) {
+        const shs_wide more = w[b] - mean[b];
+        if (more <= (shs_wide)n * SHS__WIDE_EPS * w[0]) continue; /* may be rounding */
+        count += more > deviations * SHS__WSQRT(2 * (w[b] * w[b] + mean[b] * mean[b]) / (shs_wide)m);
+    }
     return count;
 }
 #endif /* SHS__NAIVE */
@@ -24876,7 +24886,7 @@ SHS__PRIVATE shs_wide shs__count_length(shs_wide a, shs_wide b) {
 SHS__PRIVATE shs_status shs__count_hfc(const shs_context *ctx, const shs_count_options *o, int ldn, shs_wide pixels,
                                        shs__counting *w, int *count) {
     int n = w->n, i, j, found = 0;
-    shs_wide deviations = shs__count_quantile(o->false_alarm > 0 ? o->false_alarm : (shs_wide)0.001);
+    shs_wide deviations = shs__count_quantile(o->false_alarm > 0 ? o->false_alarm : (shs_wide)0.001), rounding;
     shs_status status = SHS_OK;
     if (o->method == SHS_COUNTER_NWHFC) {
         if (o->noise) status = shs__count_root(w, o->noise, ldn);
@@ -24893,8 +24903,11 @@ SHS__PRIVATE shs_status shs__count_hfc(const shs_context *ctx, const shs_count_o
     status = shs_eigh(ctx, n, w->R, n, n, w->a, NULL, n);
     if (status == SHS_OK) status = shs_eigh(ctx, n, w->C, n, n, w->b, NULL, n);
     if (status != SHS_OK) return status;
-    for (i = 0; i < n; i++)
-        found += w->a[i] - w->b[i] > deviations * SHS__WSQRT(2 / pixels) * shs__count_length(w->a[i], w->b[i]);
+    rounding = (shs_wide)n * SHS__WIDE_EPS * w->a[0];
+    for (i = 0; i < n; i++) {
+        const shs_wide more = w->a[i] - w->b[i];
+        found += more > rounding && more > deviations * SHS__WSQRT(2 / pixels) * shs__count_length(w->a[i], w->b[i]);
+    }
     *count = found;
     return SHS_OK;
 }

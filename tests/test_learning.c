@@ -793,6 +793,30 @@ static void test_units(void **state) {
     check_units(SHS_UPDATE_AKSVD, 1, 1);
 }
 
+/* Where coefficients times residuals leave the range, learning is refused, and the dictionary stays. */
+static void test_units_out_of_range(void **state) {
+    static const int units[] = {-500, -270, 270, 500};
+    shs_real *Y = small_signals(), *scaled = small_signals(), *D = new_dictionary(P, N, 3), *first = copy_of(P * N, D);
+    size_t i;
+    int k, update;
+    (void)state;
+    if (sizeof(shs_wide) > sizeof(shs_real)) skip(); /* double holds what float multiplies */
+    for (k = 0; k < 4; k++) {
+        const int unit = sizeof(shs_real) == sizeof(float) ? units[k] / 6 : units[k];
+        for (i = 0; i < P * M; i++) scaled[i] = (shs_real)ldexp((double)Y[i], unit);
+        for (update = 0; update < SHS_UPDATE_COUNT; update++) {
+            shs_ksvd_options o = small_options();
+            o.update = (shs_update)update;
+            assert_status(shs_ksvd_ex(&serial, P, N, M, scaled, P, &o, D, P, NULL, NULL), SHS_OUT_OF_RANGE);
+            assert_memory_equal(D, first, P * N * sizeof *D);
+        }
+    }
+    free(Y);
+    free(scaled);
+    free(D);
+    free(first);
+}
+
 /* An atom whose new codes oppose its old ones has a direction all the same: the first atom has been pushed away from it. */
 static void test_incoherent_atom_that_turns(void **state) {
     const shs_real Y[] = {(shs_real)0.33, (shs_real)1.91};
@@ -3071,6 +3095,7 @@ int main(void) {
         cmocka_unit_test(test_test_set),
         cmocka_unit_test(test_test_set_beside_limits_each),
         cmocka_unit_test(test_units),
+        cmocka_unit_test(test_units_out_of_range),
         cmocka_unit_test(test_incoherent_atom_that_turns),
         cmocka_unit_test(test_best_of_parted_atoms),
         cmocka_unit_test(test_parted_atoms_that_replace),
