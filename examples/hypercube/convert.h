@@ -94,24 +94,45 @@ static double converted(cube_file *out, const range *r, double value) {
     return value;
 }
 
-static void convert_lines(job *j, const range *ranges, int lines, const unsigned char *marks, const void *block, void *into) {
-    cube_file *in = &j->in;
-    cube_file *out = &j->out;
-    const range *r = ranges;
-    int x, y, i;
-    for (i = 0; i < j->cube.band_count; i++) {
-        const unsigned char *mark = marks;
-        if (ranges) r = ranges + i;
-        for (y = 0; y < lines; y++)
-            for (x = 0; x < in->samples; x++) {
-                double value = get_value(block, value_index(in, lines, y, x, j->bands[i]), in->type, in->swap);
-                int missing = is_missing(in, value) || (mark && !*mark);
-                if (missing) value = out->nodata;
-                else value = converted(out, r, value);
-                put_value(into, value_index(out, lines, y, x, i), out->type, value);
-                if (mark) mark++;
-            }
+enum { COLUMNS_AT_ONCE = 64 }; /* all bands of so many pixels stay in the cache while a layout by bands becomes one by pixels */
+
+/* Where some pixels of a line lie in a block of lines. */
+static value_run run_of(const cube_file *f, int lines, int y, int x, int count, int band) {
+    value_run run;
+    run.first = value_index(f, lines, y, x, band);
+    run.count = count;
+    run.step = 1;
+    if (f->interleave == SHS_INTERLEAVE_BIP) run.step = (size_t)f->bands;
+    return run;
+}
+
+/* marks: of these pixels; NULL: all count. */
+static void convert_values(job *j, const range *r, const unsigned char *marks, int count, double *values) {
+    int k;
+    for (k = 0; k < count; k++) {
+        const int missing = is_missing(&j->in, values[k]) || (marks && !marks[k]);
+        if (missing) values[k] = j->out.nodata;
+        else values[k] = converted(&j->out, r, values[k]);
     }
+}
+
+static void convert_lines(job *j, const range *ranges, int lines, const unsigned char *marks, const void *block, void *into) {
+    const cube_file *in = &j->in, *out = &j->out;
+    const range *r = ranges;
+    double values[COLUMNS_AT_ONCE];
+    int x, y, i;
+    for (y = 0; y < lines; y++)
+        for (x = 0; x < in->samples; x += COLUMNS_AT_ONCE) {
+            const int count = smaller(in->samples - x, COLUMNS_AT_ONCE);
+            const unsigned char *mark = NULL;
+            if (marks) mark = marks + element_at(y, in->samples, x);
+            for (i = 0; i < j->cube.band_count; i++) {
+                if (ranges) r = ranges + i;
+                get_run(block, run_of(in, lines, y, x, count, j->bands[i]), in->type, in->swap, values, 1);
+                convert_values(j, r, mark, count, values);
+                put_run(into, run_of(out, lines, y, x, count, i), out->type, values, 1);
+            }
+        }
 }
 
 static void run_convert(const settings *s, char **names) {
