@@ -180,7 +180,8 @@ name_machines() {
 escape() { sed 's/&/\&amp;/g; s/</\&lt;/g; s/>/\&gt;/g'; }
 html_of() { # TEXT.md: with formulas that browsers draw themselves
     if command -v pandoc >/dev/null; then
-        pandoc --from gfm+tex_math_dollars --to html5 --mathml "$1"
+        # A tag keeps to one line, as name_machines expects; wrapped, the text of a picture begins another line.
+        pandoc --from gfm+tex_math_dollars --to html5 --mathml --wrap=none "$1"
     else
         echo "<pre class=\"text\">" && escape <"$1" && echo "</pre>"
         # The pictures of the text, which stand between its lines only where it is more than letters.
@@ -227,6 +228,14 @@ END
 }
 page >"$out/index.html.new"
 mv "$out/index.html.new" "$out/index.html"
-[ -z "$test" ] || [ "$(grep -c '^<article' "$out/index.html")" -eq 6 ] || stop "$out/index.html: not all six lessons are there"
+
+check_page() {
+    [ "$(grep -c '^<article' "$out/index.html")" -eq 6 ] || stop "$out/index.html: not all six lessons are there"
+    ! grep -q '^ *alt=' "$out/index.html" || stop "$out/index.html: a line begins with alt=; each <img ...> is expected on one line"
+    named=$(cat "$here"/[1-6]_*.md | grep -c '!\[')
+    whole=$(grep -c '<img src="pictures/[^"]*\.svg" alt="[^"]*" */*>' "$out/index.html" || :)
+    [ "$whole" -eq "$named" ] || stop "$out/index.html: $whole pictures with their text; expected: $named, as the lessons name"
+}
+[ -z "$test" ] || check_page
 echo "course: $out/index.html"
 [ -z "$failed" ] || stop "what failed:$failed"
