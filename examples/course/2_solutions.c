@@ -105,13 +105,26 @@ static int best_of(const state *z) {
     return best;
 }
 
-/* 1. Pursuit until |r|^2 <= limit2. The recurrence of |r|^2 is compared with the residual itself. */
+/* 1. Pursuit until |r|^2 <= limit2. The recurrence of |r|^2 is compared with the residual itself, and the atoms with those that
+   shs_omp_ex takes until the same error. */
 static void exercise_1(void) {
-    double r[P], worst = 0, above = 0;
-    int i, steps = 0;
+    static shs_real limits[M];
+    shs_omp_options options = SHS_ZERO;
+    shs_codes codes = SHS_ZERO;
+    double worst = 0;
+    int i, steps = 0, differ = 0, taken = 0;
     for (i = 0; i < M; i++) {
         state z;
-        double limit2;
+        begin(&z, Y + i * P);
+        limits[i] = (shs_real)sqrt(0.4 * z.residual2);
+    }
+    options.sparsity = S;
+    options.tolerance_each = limits;
+    check(shs_codes_create(NULL, M, S, &codes), "codes");
+    check(shs_omp_ex(NULL, P, N, D, P, M, Y, P, &options, &codes, NULL, NULL), "coding");
+    for (i = 0; i < M; i++) {
+        double r[P], limit2;
+        state z;
         begin(&z, Y + i * P);
         limit2 = 0.4 * z.residual2;
         /* YOUR TURN: take atoms until limit2 is reached or the signal has S of them. Count them in `steps`. */
@@ -123,50 +136,81 @@ static void exercise_1(void) {
         /* END OF YOUR TURN */
         residual_of(&z, Y + i * P, r);
         worst = larger_of(worst, fabs(norm2(r) - z.residual2));
-        if (z.k < S) above = larger_of(above, norm2(r) - limit2);
+        taken += codes.used[i];
+        differ += z.k != codes.used[i] || memcmp(z.atoms, codes.atoms + i * S, (size_t)z.k * sizeof *z.atoms);
     }
+    if (!steps) worst = HUGE_VAL;
     agrees("1: |r|^2 by the recurrence", worst, 1e-4);
-    agrees("1: |r|^2 above the limit where the recurrence has reached it", above, 1e-4);
-    agrees("1: atoms taken (share of S for each signal)", (double)steps / (M * S), 0.99);
+    agrees("1: signals with other atoms than shs_omp_ex's", (double)differ / M, 0);
+    agrees("1: steps less the atoms that shs_omp_ex takes", fabs((double)(steps - taken)), 0);
+    shs_codes_free(NULL, &codes);
+}
+
+/* The largest |d_j'r| of all atoms: a step of matching pursuit takes its square off |r|^2. */
+static double largest_product(const double *r) {
+    double most = 0;
+    int j;
+    for (j = 0; j < N; j++) most = larger_of(most, fabs(dot(D + j * P, r)));
+    return most;
+}
+
+/* 2. One step of matching pursuit of the residual r. Returns the atom. */
+static int step_of_pursuit(double *r) {
+    int atom = 0;
+    /* YOUR TURN: choose the atom, and take its part off r. */
+    double most = 0;
+    int j, l;
+    for (j = 0; j < N; j++) {
+        const double product = dot(D + j * P, r);
+        if (fabs(product) <= fabs(most)) continue;
+        most = product;
+        atom = j;
+    }
+    for (l = 0; l < P; l++) r[l] -= most * (double)D[atom * P + l];
+    /* END OF YOUR TURN */
+    return atom;
+}
+
+/* 3. The largest |d_j'r| of the S atoms in `atoms`. */
+static double slant_of(const int *atoms, const double *r) {
+    double slant = NAN;
+    /* YOUR TURN: set `slant`. */
+    int k;
+    slant = 0;
+    for (k = 0; k < S; k++) slant = larger_of(slant, fabs(dot(D + atoms[k] * P, r)));
+    /* END OF YOUR TURN */
+    return slant;
 }
 
 /* 2 and 3. Matching pursuit beside OMP: the residuals after S steps, and their products with the chosen atoms. */
 static void exercises_2_and_3(void) {
-    double sum = 0, sum_mp = 0, sum_omp = 0, slant_mp = 0, slant_omp = 0;
-    int i, j, k, l;
+    double sum = 0, sum_mp = 0, sum_omp = 0, slant_mp = 0, slant_omp = 0, slant_start = 0, fall = 0, left = 0;
+    int i, k, l;
     for (i = 0; i < M; i++) {
-        double r[P], slant = HUGE_VAL;
-        int atoms[S] = {0};
+        double r[P];
+        int atoms[S];
         state z;
         begin(&z, Y + i * P);
         for (k = 0; k < S; k++) take(&z, best_of(&z));
         residual_of(&z, Y + i * P, r);
         sum_omp += norm2(r);
-        /* YOUR TURN: for exercise 3, the largest |d_j'r| of the atoms in z.atoms as `slant`. */
-        slant = 0;
-        for (k = 0; k < S; k++) slant = larger_of(slant, fabs(dot(D + z.atoms[k] * P, r)));
-        /* END OF YOUR TURN */
-        slant_omp = larger_of(slant_omp, slant);
+        slant_omp = larger_of(slant_omp, slant_of(z.atoms, r));
         for (l = 0; l < P; l++) r[l] = (double)Y[i * P + l];
         sum += norm2(r);
-        /* YOUR TURN: for exercise 2, S steps of matching pursuit, which change r. Store the chosen atoms in `atoms`. */
+        slant_start = larger_of(slant_start, fabs(slant_of(z.atoms, r) / largest_product(r) - 1));
         for (k = 0; k < S; k++) {
-            double most = 0;
-            atoms[k] = 0;
-            for (j = 0; j < N; j++) {
-                const double product = dot(D + j * P, r);
-                if (fabs(product) <= fabs(most)) continue;
-                most = product;
-                atoms[k] = j;
-            }
-            for (l = 0; l < P; l++) r[l] -= most * (double)D[atoms[k] * P + l];
+            const double before = norm2(r), most = largest_product(r);
+            atoms[k] = step_of_pursuit(r);
+            fall = larger_of(fall, fabs(before - norm2(r) - most * most) / before);
+            left = larger_of(left, fabs(dot(D + atoms[k] * P, r)) / most);
         }
-        /* END OF YOUR TURN */
         sum_mp += norm2(r);
-        for (k = 0; k < S; k++) slant_mp = fmax(slant_mp, fabs(dot(D + atoms[k] * P, r)));
+        slant_mp = larger_of(slant_mp, slant_of(atoms, r));
     }
-    agrees("2: |r|^2 of matching pursuit / |y|^2", sum_mp / sum, 0.9);
-    agrees("2: |r|^2 of OMP / |r|^2 of matching pursuit", sum_omp / sum_mp, 0.999);
+    printf("  OMP leaves %.3g of |y|^2, matching pursuit %.3g\n", sum_omp / sum, sum_mp / sum);
+    agrees("2: |r|^2 falls by the largest (d_j'r)^2 in each step; difference / |r|^2", fall, 1e-6);
+    agrees("2: |d_j'r| of the atom after its step / before", left, 1e-6);
+    agrees("3: |d_j'y| of the atoms of OMP, whose first has the largest of all", slant_start, 1e-12);
     agrees("3: largest |d_j'r| of an atom that OMP chose", slant_omp, 1e-4);
     agrees("3: 0.01 / largest |d_j'r| of an atom that matching pursuit chose", 0.01 / slant_mp, 1);
 }
