@@ -26,22 +26,28 @@ static void open_problem(shs_real *hidden) {
         }
 }
 
+/* Y - DX of the atoms and the codes as they are now. */
+static void error_of(double *error) {
+    int i, k, l;
+    for (i = 0; i < M; i++)
+        for (l = 0; l < P; l++) {
+            double sum = (double)Y[i * P + l];
+            for (k = 0; k < N; k++) sum -= atom_value(k, l) * X[i * N + k];
+            error[i * P + l] = sum;
+        }
+}
+
 /* Codes by the header, in D = start. */
 static void code(void) {
     shs_codes codes = SHS_ZERO;
-    int i, k, l;
+    int i, k;
     memcpy(D, start, sizeof D);
     check(shs_codes_create(NULL, M, S, &codes), "codes");
     check(shs_omp(NULL, P, N, D, M, Y, S, &codes), "coding");
     memset(X, 0, sizeof X);
-    for (i = 0; i < M; i++) {
+    for (i = 0; i < M; i++)
         for (k = 0; k < codes.used[i]; k++) X[i * N + codes.atoms[i * S + k]] = (double)codes.coefs[i * S + k];
-        for (l = 0; l < P; l++) {
-            double sum = (double)Y[i * P + l];
-            for (k = 0; k < N; k++) sum -= atom_value(k, l) * X[i * N + k];
-            E[i * P + l] = sum;
-        }
-    }
+    error_of(E);
     shs_codes_free(NULL, &codes);
 }
 
@@ -132,15 +138,16 @@ static void exercise_2(void) {
     agrees("2: MOD as shs_ksvd_ex has it", difference_to_header(SHS_UPDATE_MOD), 1e-4);
 }
 
-/* 3. An update of one atom cannot raise the error. An update of several atoms at once can. */
-static void exercise_3(void) {
-    double d_new[P], before, rise = -1, together[P], one[P], error_before = 1, error_after = 0;
+/* 3. An update of one atom cannot raise the error. */
+static void one_atom_after_another(void) {
+    static double error[P * M];
+    double d_new[P], before, after, rise = -1, worst = 0;
     int i, j, l;
     code();
+    before = sum_of_squares(P * M, E);
     for (j = 0; j < N; j++) {
         double F[P];
-        before = sum_of_squares(P * M, E);
-        /* YOUR TURN: update atom j by AK-SVD: d_new, the coefficients X[i * N + j], and E. */
+        /* YOUR TURN: update atom j by AK-SVD: d_new, which then is atom j of D, the coefficients X[i * N + j], and E. */
         /* d_new is a step towards the best rank-one approximation of F, and x_new is the best coefficient for d_new. */
         new_atom(j, d_new);
         for (i = 0; i < M; i++) {
@@ -155,20 +162,75 @@ static void exercise_3(void) {
         }
         for (l = 0; l < P; l++) D[j * P + l] = (shs_real)d_new[l];
         /* END OF YOUR TURN */
-        rise = fmax(rise, (sum_of_squares(P * M, E) - before) / before);
+        error_of(error);
+        after = sum_of_squares(P * M, error);
+        rise = larger_of(rise, (after - before) / before);
+        before = after;
+        for (i = 0; i < P * M; i++) worst = larger_of(worst, fabs(E[i] - error[i]));
     }
+    if (!memcmp(D, start, sizeof D)) rise = worst = HUGE_VAL; /* nothing was updated */
+    agrees("3: AK-SVD as shs_ksvd_ex has it", difference_to_header(SHS_UPDATE_AKSVD), 1e-4);
+    agrees("3: E less Y - DX", worst, 1e-5);
     agrees("3: largest rise of the error by an update of one atom (share)", rise, 1e-6);
-    /* YOUR TURN: a signal and three atoms. Set error_before, and error_after an update of all three atoms from the same E. */
+}
+
+/* One signal, three atoms and their coefficients, and the same after an update. */
+typedef struct example_of_three {
+    double y[2], d[3][2], x[3], d_new[3][2], x_new[3];
+} example_of_three;
+
+/* |y - Dx|, where the atoms whose bits are set in `updated` are the new ones. */
+static double error_of_three(const example_of_three *z, int updated) {
+    double r[2];
+    int j, l;
+    for (l = 0; l < 2; l++) {
+        r[l] = z->y[l];
+        for (j = 0; j < 3; j++) {
+            if (updated >> j & 1) r[l] -= z->d_new[j][l] * z->x_new[j];
+            else r[l] -= z->d[j][l] * z->x[j];
+        }
+    }
+    return sqrt(sum_of_squares(2, r));
+}
+
+/* 3. An update of several atoms at once can raise the error. */
+static void three_atoms_at_once(void) {
+    example_of_three z;
+    double lengths = 0, alone = 0;
+    int j, l;
+    for (l = 0; l < 2; l++) z.y[l] = NAN;
+    for (j = 0; j < 3; j++) {
+        for (l = 0; l < 2; l++) z.d[j][l] = z.d_new[j][l] = NAN;
+        z.x[j] = z.x_new[j] = NAN;
+    }
+    /* YOUR TURN: a signal z.y of two values, three atoms z.d of unit length and their coefficients z.x, and what AK-SVD makes of
+       each atom from the same E: z.d_new and z.x_new. */
     /* y = (5/2, 1), and all three atoms are (1, 0) with coefficient 1/2, so E = (1, 1). Updated alone, an atom takes over
        F = E + d / 2 = (3/2, 1) and leaves no error. Updated at once, the three take over 3 F. */
-    one[0] = 1.5;
-    one[1] = 1;
-    together[0] = 2.5 - 3 * one[0];
-    together[1] = 1 - 3 * one[1];
-    error_before = sqrt(2);
-    error_after = sqrt(sum_of_squares(2, together));
+    z.y[0] = 2.5;
+    z.y[1] = 1;
+    for (j = 0; j < 3; j++) {
+        z.d[j][0] = 1;
+        z.d[j][1] = 0;
+        z.x[j] = 0.5;
+        z.x_new[j] = sqrt(1.5 * 1.5 + 1);
+        z.d_new[j][0] = 1.5 / z.x_new[j];
+        z.d_new[j][1] = 1 / z.x_new[j];
+    }
     /* END OF YOUR TURN */
-    agrees("3: error before / after an update of three atoms at once", error_before / error_after, 0.999);
+    for (j = 0; j < 3; j++) {
+        lengths = larger_of(lengths, fabs(sum_of_squares(2, z.d[j]) - 1));
+        lengths = larger_of(lengths, fabs(sum_of_squares(2, z.d_new[j]) - 1));
+        alone = larger_of(alone, error_of_three(&z, 1 << j));
+    }
+    agrees("3: squared lengths of the atoms less 1", lengths, 1e-12);
+    agrees("3: error after an update of one atom, of one signal", alone, 1e-12);
+    agrees("3: error before / after an update of three atoms at once", error_of_three(&z, 0) / error_of_three(&z, 7), 0.999);
+}
+
+static void exercise_3(void) {
+    one_atom_after_another();
+    three_atoms_at_once();
 }
 
 /* 4. Power steps on F F' with F = diag(2, 1). */
@@ -184,16 +246,18 @@ static void exercise_4(void) {
         d[0] /= length;
         d[1] /= length;
         /* END OF YOUR TURN */
-        worst = fmax(worst, fabs(d[1] / d[0] / slope - 0.25));
+        worst = larger_of(worst, fabs(d[1] / d[0] / slope - 0.25));
+        worst = larger_of(worst, fabs(sum_of_squares(2, d) - 1));
         slope = d[1] / d[0];
     }
-    agrees("4: factor of d[1] / d[0] in a step, less (1/2)^2", worst, 1e-12);
+    agrees("4: factor of d[1] / d[0] in a step less (1/2)^2, squared length less 1", worst, 1e-12);
 }
 
 /* 5. Learning finds the hidden atoms again, each up to its sign. */
 static void exercise_5(const shs_real *hidden) {
     shs_ksvd_options o = SHS_ZERO;
     int j, k, l, found = 0;
+    memcpy(D, start, sizeof D);
     /* YOUR TURN: learn D (P x N) from Y (P x M) by shs_ksvd_ex. */
     o.coding.sparsity = S;
     o.iterations = 60;
@@ -205,7 +269,7 @@ static void exercise_5(const shs_real *hidden) {
         for (k = 0; k < N; k++) {
             double sum = 0;
             for (l = 0; l < P; l++) sum += (double)hidden[j * P + l] * (double)D[k * P + l];
-            most = fmax(most, fabs(sum));
+            most = larger_of(most, fabs(sum));
         }
         found += most > 0.99;
     }
