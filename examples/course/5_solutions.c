@@ -55,56 +55,65 @@ static const double two[] = {-1, 1}, three[] = {-1.2247448713915890, 0, 1.224744
 static void exercise_1(void) {
     const pixels p = combinations(2, two, 3, three);
     const double w[2] = {0.8, 0.6};
-    double next[2], worst = HUGE_VAL;
+    double next[2], predicted[2] = {NAN, NAN}, worst = 0;
     int a;
     step(&p, 3, w, next);
-    /* YOUR TURN: the largest |next_i - kappa_i w_i^3| as `worst`, with the kurtosis from mean_power. */
-    worst = 0;
-    for (a = 0; a < 2; a++) worst = fmax(worst, fabs(next[a] - (mean_power(&p, a, 4) - 3) * w[a] * w[a] * w[a]));
+    /* YOUR TURN: kappa_i w_i^3 as `predicted`, with the kurtosis from mean_power. */
+    for (a = 0; a < 2; a++) predicted[a] = (mean_power(&p, a, 4) - 3) * w[a] * w[a] * w[a];
     /* END OF YOUR TURN */
+    for (a = 0; a < 2; a++) worst = larger_of(worst, fabs(next[a] - predicted[a]));
     agrees("1: a step less kappa_i w_i^3", worst, 1e-12);
 }
 
 /* 2. The order of convergence. */
 static void exercise_2(void) {
     const pixels p = combinations(2, two, 3, three);
-    double w[2] = {0.95, 0}, next[2], before, order = 0;
+    double w[2] = {0.95, 0}, next[2], e[3] = {NAN, NAN, NAN}, order, predicted;
     int k;
     w[1] = sqrt(1 - w[0] * w[0]);
-    /* YOUR TURN: two steps. With e = |w_1 / w_0| and e after a step near c e^q, set `order` to q. */
-    /* w_i becomes kappa_i w_i^3, so e becomes (1.5 / 2) e^3. */
-    for (k = 0; k < 2; k++) { /* a third step would leave less than rounding */
-        before = fabs(w[1] / w[0]);
+    predicted = fabs(w[1] / w[0]);
+    /* YOUR TURN: e = |w_1 / w_0| before a step, after one and after two, as e[0], e[1] and e[2]. */
+    /* w_i becomes kappa_i w_i^3, so e becomes (1.5 / 2) e^3. A third step would leave less than rounding. */
+    for (k = 0; k < 3; k++) {
+        e[k] = fabs(w[1] / w[0]);
         step(&p, 3, w, next);
         memcpy(w, next, sizeof w);
         scale_to_one(w);
-        order = log(fabs(w[1] / w[0]) / (1.5 / 2)) / log(before);
     }
     /* END OF YOUR TURN */
+    for (k = 0; k < 2; k++) predicted = 1.5 / 2 * pow(predicted, 3);
+    order = log(e[2] / e[1]) / log(e[1] / e[0]); /* from e after a step being c e^q */
     agrees("2: order of convergence less 3", fabs(order - 3), 1e-3);
+    agrees("2: e after two steps / by exercise 1, less 1", fabs(e[2] / predicted - 1), 1e-6);
 }
 
 /* 3. Two sources of equal kurtosis, and a start between them. */
 static void exercise_3(void) {
     const pixels p = combinations(2, two, 2, two);
-    double w[2] = {1, 1}, next[2], stays;
-    int k;
+    double w[2] = {1, 1}, next[2], stays, ratio;
+    int steps = 0, expected = 0;
     scale_to_one(w);
     step(&p, 3, w, next);
     scale_to_one(next);
     stays = 1 - fabs(w[0] * next[0] + w[1] * next[1]);
-    agrees("3: 1 - |cos| of a step from between the sources", fabs(stays), 1e-12);
-    /* YOUR TURN: push w by 1e-6 towards the first source, and do plain steps until w has left. */
+    printf("  a step from between the sources: 1 - |cos| is %.2g\n", stays);
+    /* YOUR TURN: push w by 1e-6 towards the first source. Do plain steps until |w_1| is below 1e-6, where w has unit length. Count
+       them in `steps`. */
     /* The start is a saddle: a fixed point that is no source. A small push leaves it, after many steps. */
     w[0] += 1e-6;
-    for (k = 0; k < 30; k++) {
-        scale_to_one(w);
+    scale_to_one(w);
+    while (fabs(w[1]) >= 1e-6) {
         step(&p, 3, w, next);
         memcpy(w, next, sizeof w);
+        scale_to_one(w);
+        steps++;
     }
     /* END OF YOUR TURN */
+    /* By exercise 1 a step cubes the ratio of the two sources. */
+    for (ratio = sqrt(0.5) / (sqrt(0.5) + 1e-6); ratio >= 1e-6; ratio = pow(ratio, 3)) expected++;
     scale_to_one(w);
     agrees("3: share of the second source after the push", fabs(w[1]), 1e-6);
+    agrees("3: steps less those by exercise 1", fabs((double)(steps - expected)), 0);
 }
 
 /* 4. g = y^2 with one skewed and one symmetric source. */
@@ -113,59 +122,117 @@ static void exercise_4(void) {
     const pixels p = combinations(5, skewed, 2, two);
     const double w[2] = {0.6, 0.8};
     double next[2] = {0.6, 0.8};
-    /* YOUR TURN: steps from w with g = y^2 until `next`, at unit length, is the skewed source. How many does it take? */
+    int steps = 0;
+    /* YOUR TURN: steps from w with g = y^2 until `next`, at unit length, is the skewed source. Count them in `steps`. */
     step(&p, 2, w, next); /* one: y^2 sees skewness only */
+    steps++;
     /* END OF YOUR TURN */
     scale_to_one(next);
     agrees("4: share of the symmetric source", fabs(next[1]), 1e-12);
+    agrees("4: steps less 1", fabs(steps - 1.0), 0);
 }
 
 /* 5. shs_ica_fit separates three sources. A plain step over the pixels, made orthogonal to the components found before, must not
    move a component. */
-static void exercise_5(void) {
-    enum { N = 6000, M = 3 };
-    static shs_real cube[N * M], mixed[M];
-    shs_ica_options o = SHS_ZERO;
-    shs_ica ica = SHS_ZERO;
-    shs_cube image = SHS_ZERO;
-    shs_random random;
+enum { COUNT = 6000, M = 3 };
+
+/* One plain tanh step from w over white pixels of M values each. */
+static void tanh_step(int count, const double *white, const double *w, double *next) {
+    /* YOUR TURN: `next`, not scaled. */
+    double slope = 0;
+    int i, a;
+    for (a = 0; a < M; a++) next[a] = 0;
+    for (i = 0; i < count; i++) {
+        const double *z = white + i * M;
+        double y = 0, g;
+        for (a = 0; a < M; a++) y += w[a] * z[a];
+        g = tanh(y);
+        slope += (1 - g * g) / count;
+        for (a = 0; a < M; a++) next[a] += z[a] * g / count;
+    }
+    for (a = 0; a < M; a++) next[a] -= slope * w[a];
+    /* END OF YOUR TURN */
+}
+
+/* Pixels that are all signs of three values, and a w without the third: the means are short sums. Returns the difference. */
+static double step_over_signs(void) {
+    const double w[M] = {0.8, 0.6, 0}, both = tanh(0.8 + 0.6), one = tanh(0.8 - 0.6), slope = 1 - (both * both + one * one) / 2;
+    const double expected[M] = {(both + one) / 2 - slope * 0.8, (both - one) / 2 - slope * 0.6, 0};
+    double white[8 * M], next[M] = {NAN, NAN, NAN}, worst = 0;
+    int i, a;
+    for (i = 0; i < 8; i++)
+        for (a = 0; a < M; a++) {
+            if (i >> a & 1) white[i * M + a] = 1;
+            else white[i * M + a] = -1;
+        }
+    tanh_step(8, white, w, next);
+    for (a = 0; a < M; a++) worst = larger_of(worst, fabs(next[a] - expected[a]));
+    return worst;
+}
+
+/* The largest element of the covariance of the white pixels less the identity. */
+static double difference_to_white(const double *white) {
     double worst = 0;
-    int i, k, a, b, j;
+    int i, a, b;
+    for (a = 0; a < M; a++)
+        for (b = 0; b < M; b++) {
+            double sum = 0;
+            for (i = 0; i < COUNT; i++) sum += white[i * M + a] * white[i * M + b] / COUNT;
+            worst = larger_of(worst, fabs(sum - (a == b)));
+        }
+    return worst;
+}
+
+static void mix_sources(shs_real *cube) {
+    shs_random random;
+    int i, b;
     shs_random_seed(&random, 55);
-    for (i = 0; i < N; i++) {
+    for (i = 0; i < COUNT; i++) {
         const shs_real u = (shs_real)shs_random_uniform(&random), v = (shs_real)shs_random_uniform(&random);
         const shs_real n = (shs_real)shs_random_normal(&random);
+        shs_real mixed[M];
         mixed[0] = u;
         mixed[1] = v * v * v;
         mixed[2] = n * n * n;
         for (b = 0; b < M; b++) cube[i * M + b] = mixed[b] + (shs_real)0.4 * mixed[(b + 1) % M];
     }
+}
+
+static void separate(const shs_real *cube, shs_ica *ica) {
+    shs_ica_options o = SHS_ZERO;
+    shs_cube image = SHS_ZERO;
     image.pixels = cube;
     image.type = SHS_TYPE_REAL;
     image.interleave = SHS_INTERLEAVE_BIP;
     image.lines = 60;
-    image.samples = N / 60;
+    image.samples = COUNT / 60;
     image.bands = M;
     o.contrast = SHS_CONTRAST_TANH;
     o.order = SHS_ORDER_EXTRACTION;
-    check(shs_ica_fit(NULL, &image, &o, &ica), "independent components");
+    check(shs_ica_fit(NULL, &image, &o, ica), "independent components");
+    if (!ica->converged) fail(EXIT_ERROR, "shs_ica_fit: not all of %d components converged", M);
+}
+
+static void exercise_5(void) {
+    static shs_real cube[COUNT * M];
+    static double white[COUNT * M];
+    shs_ica ica = SHS_ZERO;
+    double worst = 0, slant = 0;
+    int i, j, k, a, b;
+    mix_sources(cube);
+    separate(cube, &ica);
+    /* YOUR TURN: the white pixels, ica.whitening (x - ica.mean) for each pixel x of the cube. Element (a, b) of ica.whitening is
+       ica.whitening[a + b * M]. */
+    for (i = 0; i < COUNT; i++)
+        for (a = 0; a < M; a++)
+            for (b = 0; b < M; b++)
+                white[i * M + a] += (double)ica.whitening[a + b * M] * ((double)cube[i * M + b] - (double)ica.mean[b]);
+    /* END OF YOUR TURN */
     for (k = 0; k < M; k++) {
-        double w[M], next[M] = {0}, slope = 0, length = 0, along = 0;
+        double w[M], next[M] = {NAN, NAN, NAN}, length = 0, along = 0;
         for (a = 0; a < M; a++) w[a] = (double)ica.rotation[a + k * M];
-        /* YOUR TURN: `next` is one plain tanh step from w, column k of ica.rotation, over all pixels, then made orthogonal to the
-           columns before k. A pixel is white after ica.whitening (x - ica.mean). */
-        for (i = 0; i < N; i++) {
-            double z[M], y = 0, g;
-            for (a = 0; a < M; a++) {
-                z[a] = 0;
-                for (b = 0; b < M; b++) z[a] += (double)ica.whitening[a + b * M] * ((double)cube[i * M + b] - (double)ica.mean[b]);
-            }
-            for (a = 0; a < M; a++) y += w[a] * z[a];
-            g = tanh(y);
-            slope += (1 - g * g) / N;
-            for (a = 0; a < M; a++) next[a] += z[a] * g / N;
-        }
-        for (a = 0; a < M; a++) next[a] -= slope * w[a];
+        tanh_step(COUNT, white, w, next);
+        /* YOUR TURN: make `next` orthogonal to the columns of ica.rotation before column k. */
         for (j = 0; j < k; j++) {
             double part = 0;
             for (a = 0; a < M; a++) part += next[a] * (double)ica.rotation[a + j * M];
@@ -175,8 +242,15 @@ static void exercise_5(void) {
         for (a = 0; a < M; a++) length += next[a] * next[a];
         for (a = 0; a < M; a++) along += next[a] / sqrt(length) * w[a];
         worst = larger_of(worst, 1 - fabs(along));
+        for (j = 0; j < k; j++) {
+            double part = 0;
+            for (a = 0; a < M; a++) part += next[a] / sqrt(length) * (double)ica.rotation[a + j * M];
+            slant = larger_of(slant, fabs(part));
+        }
     }
-    agrees("5: all converged", 1 - ica.converged, 0);
+    agrees("5: a tanh step over all signs of three values", step_over_signs(), 1e-12);
+    agrees("5: covariance of the white pixels less the identity", difference_to_white(white), 1e-4);
+    agrees("5: |cos| between a step and the components before it", slant, 1e-5);
     agrees("5: 1 - |cos| of a plain step from each", worst, 1e-6);
     shs_ica_free(NULL, &ica);
 }
