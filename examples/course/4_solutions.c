@@ -47,9 +47,8 @@ static double wide_difference(int count, const shs_wide *a, const shs_wide *b) {
     double most = 0, size = 0;
     int i;
     for (i = 0; i < count; i++) {
-        double d = fabs(a[i] - b[i]);
-        if (!(d <= most)) most = d;
-        size = fmax(size, fabs(b[i]));
+        most = larger_of(most, fabs(a[i] - b[i]));
+        size = larger_of(size, fabs(b[i]));
     }
     return most / size;
 }
@@ -78,36 +77,47 @@ static void exercise_1(void) {
 }
 
 /* 2. The covariance of the last 16 lines, kept up to date line by line. */
-static void exercise_2(void) {
-    enum { WINDOW = 16 };
-    static shs_wide S[BANDS], P[BANDS * BANDS], C[BANDS * BANDS], fresh[BANDS * BANDS], mean[BANDS];
-    shs_wide shift[BANDS], added[BANDS], gone[BANDS], m = WINDOW * SAMPLES;
-    int i, j, k, line;
-    for (i = 0; i < BANDS; i++) shift[i] = (shs_wide)pixels[i];
-    /* YOUR TURN: for each line, add its pixels to S (sums of x - shift) and P (sums of products, BANDS x BANDS), and subtract the
-       pixels of the line that leaves the window of WINDOW lines. */
+enum { WINDOW = 16 };
+static shs_wide S[BANDS], P[BANDS * BANDS]; /* of the lines in the window: sums of x - shift, and sums of products */
+
+static void next_line(int line, const shs_wide *shift) {
+    /* YOUR TURN: add the pixels of `line` to S and P, and subtract the pixels of the line that leaves the window of WINDOW lines. */
     /* The rounding errors of additions stay after the line has left. A window that slides for days is summed anew now and then. */
-    for (line = 0; line < LINES; line++)
-        for (k = 0; k < SAMPLES; k++) {
-            const float *comes = pixels + (line * SAMPLES + k) * BANDS, *leaves = comes - WINDOW * SAMPLES * BANDS;
+    shs_wide added[BANDS], gone[BANDS];
+    int i, j, k;
+    for (k = 0; k < SAMPLES; k++) {
+        const float *comes = pixels + (line * SAMPLES + k) * BANDS, *leaves = comes - WINDOW * SAMPLES * BANDS;
+        for (i = 0; i < BANDS; i++) {
+            added[i] = (shs_wide)comes[i] - shift[i];
+            gone[i] = 0;
+            if (line >= WINDOW) gone[i] = (shs_wide)leaves[i] - shift[i];
+        }
+        for (j = 0; j < BANDS; j++) {
+            S[j] += added[j] - gone[j];
             for (i = 0; i < BANDS; i++) {
-                added[i] = (shs_wide)comes[i] - shift[i];
-                gone[i] = 0;
-                if (line >= WINDOW) gone[i] = (shs_wide)leaves[i] - shift[i];
-            }
-            for (j = 0; j < BANDS; j++) {
-                S[j] += added[j] - gone[j];
-                for (i = 0; i < BANDS; i++) {
-                    P[i + j * BANDS] += added[i] * added[j];
-                    P[i + j * BANDS] -= gone[i] * gone[j];
-                }
+                P[i + j * BANDS] += added[i] * added[j];
+                P[i + j * BANDS] -= gone[i] * gone[j];
             }
         }
+    }
     /* END OF YOUR TURN */
-    for (j = 0; j < BANDS; j++)
-        for (i = 0; i < BANDS; i++) C[i + j * BANDS] = P[i + j * BANDS] / m - S[i] / m * (S[j] / m);
-    covariance_of(LINES - WINDOW, WINDOW, mean, fresh);
-    agrees("2: the last window", wide_difference(BANDS * BANDS, C, fresh), allowed_in_wide(1e-12));
+}
+
+static void exercise_2(void) {
+    static shs_wide C[BANDS * BANDS], fresh[BANDS * BANDS], mean[BANDS];
+    shs_wide shift[BANDS], m = WINDOW * SAMPLES;
+    double worst = 0;
+    int i, j, line;
+    for (i = 0; i < BANDS; i++) shift[i] = (shs_wide)pixels[i];
+    for (line = 0; line < LINES; line++) {
+        next_line(line, shift);
+        if (line < WINDOW - 1) continue;
+        for (j = 0; j < BANDS; j++)
+            for (i = 0; i < BANDS; i++) C[i + j * BANDS] = P[i + j * BANDS] / m - S[i] / m * (S[j] / m);
+        covariance_of(line - WINDOW + 1, WINDOW, mean, fresh);
+        worst = larger_of(worst, wide_difference(BANDS * BANDS, C, fresh));
+    }
+    agrees("2: the windows of all lines", worst, allowed_in_wide(1e-12));
 }
 
 /* 3. Eight parts, each with the count and the mean of its pixels and M, the sums of (x - mean)(x - mean)'. They are merged in a
@@ -229,7 +239,7 @@ static void exercise_5(void) {
     options.components = KEPT;
     check(shs_pca_fit(NULL, &cube, &options, &pca), "components");
     for (k = 0; k < KEPT; k++) {
-        double dot = 0;
+        double dot = 0, length2 = 0;
         for (i = 0; i < BANDS; i++) {
             v[i] = 0;
             /* YOUR TURN: value i of the k-th eigenvector of the covariance from column k of U (M x M); its squared length is
@@ -237,8 +247,10 @@ static void exercise_5(void) {
             for (j = 0; j < M; j++) v[i] += X[i + j * BANDS] * U[j + k * M];
             /* END OF YOUR TURN */
             dot += (double)(v[i] * pca.vectors[i + k * BANDS]) / sqrt(M * (double)values[k]);
+            length2 += (double)(v[i] * v[i]) / (M * (double)values[k]);
         }
-        if (!(fabs(1 - fabs(dot)) <= worst)) worst = fabs(1 - fabs(dot));
+        worst = larger_of(worst, fabs(1 - fabs(dot)));
+        worst = larger_of(worst, fabs(1 - length2));
     }
     agrees("5: eigenvalues by the small matrix", wide_difference(KEPT, values, pca.eigenvalues), allowed_in_wide(1e-12));
     agrees("5: eigenvectors by the small matrix", worst, allowed_in_wide(1e-8));
@@ -246,7 +258,7 @@ static void exercise_5(void) {
 }
 
 int main(int argc, char **argv) {
-    course_begin(argc, argv, "4_solutions", "the exercises on principal components");
+    course_begin(argc, argv, "4_solutions", "the exercises of lesson 4");
     draw_pixels();
     exercise_1();
     exercise_2();
