@@ -64,26 +64,77 @@ run() { # NAME: says what it prints, and keeps it for the page
     cat "$out/$1.txt"
     [ ! -f "$out/bin/$1.failed" ] || { rm "$out/bin/$1.failed"; failed="$failed $1"; }
 }
-# The lines that a lesson's text gives for its exercises print a skeleton and compile it. Unfilled, each exercise fails a check.
+# The lines that a lesson's text gives for its exercises print a skeleton and compile it. Unfilled, every check fails.
 exercises() { # LESSON
     number=${1%%_*}
     line=$(sed -n 's/^    \(sh examples.*skeleton.sh .*\) >mine.c.*/\1/p' "$here/$1.md")
-    [ -n "$line" ] || stop "$here/$1.md: no line prints a skeleton of the exercises; expected: sh $here/skeleton.sh $number >mine.c"
+    [ -n "$line" ] ||
+        stop "$here/$1.md: no line prints a skeleton of the exercises; expected: sh $here/skeleton.sh $number >mine.c"
     flags=$(sed -n 's/^    cc \(.*\) mine\.c .*library\.c -lm -o mine && \.\/mine$/\1/p' "$here/$1.md")
     [ -n "$flags" ] || stop "$here/$1.md: no line compiles mine.c with library.c"
     $line >"$out/mine.c"
     # shellcheck disable=SC2086 # a list of words
-    $cc $flags ${OPENMP:-} -Werror -o "$out/bin/mine" "$out/mine.c" "$library" -lm || stop "the skeleton of lesson $number does not compile"
-    if "$out/bin/mine" --out "$out" >"$out/mine.txt"; then stop "the skeleton of lesson $number passes all checks; none is solved there"; fi
+    $cc $flags ${OPENMP:-} -Werror -o "$out/bin/mine" "$out/mine.c" "$library" -lm ||
+        stop "the skeleton of lesson $number does not compile"
+    if "$out/bin/mine" --out "$out" >"$out/mine.txt"; then
+        stop "the skeleton of lesson $number passes all checks; none is solved there"
+    fi
     for exercise in 1 2 3 4 5; do
-        grep -q "FAILED $exercise: " "$out/mine.txt" || stop "lesson $number: exercise $exercise passes before it is solved"
+        grep -q "^    FAILED $exercise: " "$out/mine.txt" || stop "lesson $number: exercise $exercise has no check that fails"
     done
-    echo "  the skeletons of lesson $number compile, and each of 5 fails until it is solved"
+    # The line of a check begins with four spaces.
+    passed=$(grep '^    [^ ]' "$out/mine.txt" | grep -v '^    FAILED ' || :)
+    [ -z "$passed" ] || stop "lesson $number: passes before it is solved:
+$passed"
+    echo "  the skeletons of lesson $number compile, and every check of the 5 exercises fails until it is solved"
+}
+# Solutions with one mistake each: LESSON EXERCISE, and what sed changes. A check of this exercise fails.
+mistakes() { # LESSON
+    while read -r lesson exercise change; do
+        [ "$lesson" = "${1%%_*}" ] || continue
+        sed "$change" "$here/${lesson}_solutions.c" >"$out/wrong.c"
+        ! cmp -s "$out/wrong.c" "$here/${lesson}_solutions.c" || stop "${lesson}_solutions.c: nothing for sed '$change' to change"
+        compile -w -I. -I"$here" -o "$out/bin/wrong" "$out/wrong.c" "$library" -lm
+        "$out/bin/wrong" --out "$out" >"$out/wrong.txt" || :
+        grep -q "^    FAILED $exercise: " "$out/wrong.txt" || stop "lesson $lesson: exercise $exercise passes with sed '$change'"
+        wrong=$((${wrong:-0} + 1))
+    done <<'END'
+1 4 s/} else if (m >= n .. m >= k) {/} else if (m > 8) {/
+1 4 s/if (m <= 8 .. n <= 8 .. k <= 8) {/if (m > 0) {/
+2 1 s/z.k < S .. z.residual2 > limit2/z.k < S \&\& z.residual2 > 0.9 * limit2/
+2 1 s/take(.z, best_of(.z));$/take(\&z, z.k);/
+2 2 s/r.l. -= most \*/r[l] -= 0.5 * most */
+2 2 s/if (fabs(product) <= fabs(most)) continue;/if (product <= most) continue;/
+2 3 s/slant = larger_of(slant, fabs(dot(D + atoms.k. \* P, r)));/slant = 0;/
+3 3 s/E.i \* P + l. = F.l. - d_new.l. \* x_new;/(void)F;/
+3 3 s/x_new += F.l. \* d_new.l.;/x_new = X[i * N + j];/
+3 3 s/z.x_new.j. = sqrt(1.5 \* 1.5 + 1);/z.x_new[j] = 9;/
+3 4 s/        d.0. .= length;/        (void)length;/
+4 2 s/if (line >= WINDOW) gone/if (line >= 2 * WINDOW) gone/
+4 5 s/v.i. += X.i + j \* BANDS. \* U.j + k \* M.;/v[i] += 2 * X[i + j * BANDS] * U[j + k * M];/
+5 1 s/mean_power(.p, a, 4) - 3)/mean_power(\&p, a, 4) - 2)/
+5 2 s/e.k. = fabs(w.1. . w.0.);/e[k] = fabs(w[1]);/
+5 3 s/while (fabs(w.1.) >= 1e-6)/while (fabs(w[1]) >= 1e-9)/
+5 4 s/    step(.p, 2, w, next);.*/    memcpy(next, w, sizeof next); step(\&p, 3, w, next);/
+5 5 s/slope += (1 - g . g) . count;/slope += 1.0 \/ count;/
+5 5 s/for (j = 0; j < k; j++) {$/for (j = 0; j < 0; j++) {/
+6 1 s/for (i = 1; i <= n; i++) sum +=/for (i = n; i >= 1; i--) sum +=/
+6 2 s/else lost += (x.i. - t) + sum;/else lost += 1;/
+6 2 s/if (fabsf(sum) >= fabsf(x.i.)) lost += .*/if (fabsf(sum) >= fabsf(x[i])) lost += 0;/
+6 3 s/for (item = 0; item < items; item++) {/for (item = 0; item < 1; item++) {/
+6 4 s/ldexp(x.at., 38)/ldexp(x[at], 10)/
+END
+    echo "  the checks of lesson ${1%%_*} refuse ${wrong:-0} wrong solutions"
+    wrong=0
 }
 for lesson in $lessons; do
     run "$lesson"
     echo "$machine" >"$out/$lesson.machine"
-    [ -z "$test" ] || { run "${lesson%%_*}_solutions"; exercises "$lesson"; }
+    if [ -n "$test" ]; then
+        run "${lesson%%_*}_solutions"
+        exercises "$lesson"
+        mistakes "$lesson"
+    fi
 done
 
 # ---- draw ------------------------------------------------------------------------------------------------------------
