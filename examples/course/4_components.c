@@ -65,10 +65,7 @@ static void draw_scene(void) {
         }
 }
 
-/* The largest so far, or what is not a number. */
-static void keep_worst(double *most, double d) {
-    if (!(d <= *most)) *most = d;
-}
+static void keep_worst(double *most, double d) { *most = larger_of(*most, d); }
 
 static shs_cube scene_cube(const void *pixels, shs_type type) {
     shs_cube cube = SHS_ZERO;

@@ -109,7 +109,7 @@ static void whiten(void) {
         for (k = 0; k <= a; k++) {
             double sum = 0;
             for (i = 0; i < c.n; i++) sum += c.Z[i * M + a] * (double)c.Z[i * M + k];
-            covariance = fmax(covariance, fabs(sum / c.n - (a == k)));
+            covariance = larger_of(covariance, fabs(sum / c.n - (a == k)));
         }
     agrees("whitened pixels: covariance less the identity", covariance, 1e-3);
     shs_ica_free(&c.context, &ica);
@@ -261,7 +261,7 @@ static double worst_source(const shs_ica *ica) {
     double worst = 0;
     int s, k, b;
     for (s = 0; s < M; s++) {
-        double best = 1;
+        double best = 1, error;
         for (k = 0; k < M; k++) {
             double xy = 0, xx = 0, yy = 0;
             ptrdiff_t i;
@@ -273,9 +273,10 @@ static double worst_source(const shs_ica *ica) {
                 xx += x * x;
                 yy += y * y;
             }
-            best = fmin(best, 1 - fabs(xy) / sqrt(xx * yy));
+            error = 1 - fabs(xy) / sqrt(xx * yy);
+            if (error < best || error != error) best = error;
         }
-        worst = fmax(worst, best);
+        worst = larger_of(worst, best);
     }
     return worst;
 }

@@ -552,10 +552,8 @@ static void coding_rung(const char *name, work_fn work, void *argument, double a
         size_t at = i * SPARSITY;
         if (memcmp(coding.atoms + at, coding.before + at, SPARSITY * sizeof *coding.atoms) != 0) differ++;
         else
-            for (k = 0; k < SPARSITY; k++) {
-                double d = fabs(coding.coefs[at + k] - coding.coefs_before[at + k]);
-                if (!(d <= most)) most = d;
-            }
+            for (k = 0; k < SPARSITY; k++)
+                most = larger_of(most, fabs(coding.coefs[at + k] - coding.coefs_before[at + k]));
     }
     if (allowed >= 0) {
         double allowed_share = 0.002;
@@ -783,10 +781,7 @@ static void compare_ranks(void) {
         for (ranks = 2; ranks <= MOST_RANKS; ranks++) {
             double most = 0;
             agrees(text_of("%d ranks: those that got other bits than rank 0", ranks), fit_by_ranks(bytes, ranks, many), 0);
-            for (i = 0; i < BANDS; i++) {
-                double d = fabs((many[i] - one[i]) / one[0]);
-                if (!(d <= most)) most = d;
-            }
+            for (i = 0; i < BANDS; i++) most = larger_of(most, fabs((many[i] - one[i]) / one[0]));
             /* whole numbers add up exactly in any order, if shs_wide holds them */
             if (sizeof(shs_wide) == sizeof(double)) agrees("against one rank", most, allowed[bytes]);
             else agrees("against one rank", most, 1e-4);
