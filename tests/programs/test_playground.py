@@ -208,9 +208,35 @@ with tempfile.TemporaryDirectory() as work:
 
     alone = {"repaired": bits("repaired"), "atoms": bits("dictionary.atoms")}
 
+    def shown():
+        """What the page says and draws of the atoms and of the repair."""
+        return [element(name).text for name in ("repaired-says", "dictionary-says", "errors-say", "patch-says")] + [
+            run("return document.getElementById('errors').innerHTML"),
+            run("return document.getElementById('steps').textContent"),
+            run("return document.getElementById('dictionary').toDataURL()"),
+            run("return document.getElementById('repaired').toDataURL()")]
+
+    def cancel_learning(iterations, atoms):
+        slide("iterations", iterations), slide("atoms", atoms)
+        element("repair").click()
+        there = until(lambda: f"of {iterations}" in element("dictionary-says").text and element("cancel").is_displayed())
+        element("cancel").click()
+        return there and until(lambda: said().startswith("Cancelled") and element("repair").is_enabled())
+
+    before = shown()
+    check("learning is cancelled", cancel_learning(30, 512))
+    check("what was there before is still there", shown() == before and bits("dictionary.atoms") == alone["atoms"])
+    slide("iterations", 3), slide("atoms", 256)
+
     slide("removed", 50)
     check("half is removed", until(lambda: "blue" in element("damaged-says").text))
     until(lambda: said().startswith("Ready"))
+    after = shown()
+    check("nothing stays of the picture before", after[0] == "repaired: not yet" and after[1] == "atoms: none yet" and after[4:6] == ["", ""]
+          and "Click a place" in after[3] and blank("repaired") and blank("dictionary"))
+    check("cancelled before anything is learnt", cancel_learning(30, 512))
+    check("there is nothing", shown() == after)
+    slide("iterations", 3), slide("atoms", 256)
     element("repair").click()
     check("what is missing is filled in", until(lambda: said().startswith("Filled in: ") and "PSNR" in element("repaired-says").text))
     check("everywhere", run("return repaired.every(Number.isFinite)"))
