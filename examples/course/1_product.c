@@ -322,6 +322,7 @@ int main(int argc, char **argv) {
     p.context.threads = 1;
     climb("shs_gemm; one thread", by_the_header, NULL);
     p.context.threads = course_threads();
+    ladder_threads(course_threads(), peak_of_threads(course_threads()));
     climb(text_of("shs_gemm; %d threads", course_threads()), by_the_header, NULL);
     ladder_end();
     p.context.threads = 1;

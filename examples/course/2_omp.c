@@ -319,6 +319,7 @@ int main(int argc, char **argv) {
     climb("D'Y by one product", rung_product);
     climb("shs_omp; one thread", by_the_header);
     c.context.threads = course_threads();
+    ladder_threads(course_threads(), peak_of_threads(course_threads()) / operations(c.s));
     climb(text_of("shs_omp; %d threads", course_threads()), by_the_header);
     ladder_end();
     c.context.threads = 1;

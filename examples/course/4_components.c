@@ -402,6 +402,7 @@ static void climb_covariance(void) {
     if (by_hand) of_bytes = roundings;
     covariance_rung("header: bytes", by_header, &job, of_bytes);
     job.ctx.threads = course_threads();
+    ladder_threads(job.ctx.threads, peak_of_threads(job.ctx.threads) / (n * (n + 1.0)));
     covariance_rung(text_of("eight parts on %d threads; merged", job.ctx.threads), parts_merged, &job, roundings);
     covariance_rung(text_of("header: bytes; %d threads", job.ctx.threads), by_header, &job, roundings);
     job.cube.pixels = NULL;
@@ -648,6 +649,7 @@ static void climb_scores(int components) {
     job.pca.precise = SHS_PRECISION_NEVER;
     score_rung("header: in float", scores_by_header, &job, before, 1e-5);
     job.ctx.threads = course_threads();
+    ladder_threads(job.ctx.threads, peak_of_threads(job.ctx.threads) / (2.0 * components * scene.bands));
     score_rung(text_of("header: in float; %d threads", job.ctx.threads), scores_by_header, &job, before, 0);
     ladder_end();
 

@@ -2,7 +2,8 @@
 
    A lesson is a ladder: the first rung is the textbook's routine, each next one is the rung before with a few lines changed,
    the last one is the header's. After each rung, `agrees` compares the result with the previous rung, and `rung` prints the
-   rate beside the rate of the previous rung and the peak of the processor. Curves are drawn too (curve_begin, curve_point).
+   rate beside the rate of the previous rung and the peak of one core; `ladder_threads` begins rungs that are held against the
+   peak of several cores. Curves are drawn too (curve_begin, curve_point).
    run.sh builds the lessons, runs them, draws what they wrote and makes a page of it.
 
        int main(int argc, char **argv) {
@@ -32,7 +33,7 @@ static struct {
 
 static struct {
     const char *name, *unit;
-    double scale, ceiling; /* units a second; the chip's most in operations a second, 0 if nothing is known */
+    double scale, ceiling; /* units a second; the most of the cores in use, counted as in rung(), 0 if nothing is known */
     double first, last;    /* rates of the first rung and of the one before */
     FILE *file;
 } ladder;
@@ -142,18 +143,36 @@ static inline double median_seconds(work_fn work, void *argument) {
     return seconds[most / 2];
 }
 
+/* Operations in float a second that this many threads reach at the same time. */
+static inline double peak_of_threads(int threads) {
+    double sum = 0;
+    (void)threads;
+#ifdef _OPENMP
+#pragma omp parallel num_threads(threads) reduction(+ : sum)
+#endif
+    sum += peak_of_core(0);
+    return sum;
+}
+
+/* From here on a ladder's rungs use so many threads, which reach `ceiling` at most, counted as in rung() (0: nothing is known). */
+static inline void ladder_threads(int threads, double ceiling) {
+    ladder.ceiling = ceiling;
+    if (ceiling <= 0) return;
+    printf("  %-44s %10.4g %s\n", text_of("the most that was measured of %d thread%s", threads, &"s"[threads == 1]),
+           ceiling / ladder.scale, ladder.unit);
+}
+
 /* A ladder: rates are printed in `unit`, which is `scale` of what rung() counts, and beside `ceiling`, the same count a second
-   at most (0: nothing is known). */
+   at most on one thread (0: nothing is known). */
 static inline void ladder_begin(const char *name, const char *title, const char *unit, double scale, double ceiling) {
     ladder.name = name;
     ladder.unit = unit;
     ladder.scale = scale;
-    ladder.ceiling = ceiling;
     ladder.first = ladder.last = 0;
     ladder.file = course_file(name);
     fprintf(ladder.file, "# ladder,%s,%s\nrung,rate,share\n", title, unit);
     printf("\n%s\n", title);
-    if (ceiling > 0) printf("  %-44s %10.4g %s\n", "the most that was measured of this chip", ceiling / scale, unit);
+    ladder_threads(1, ceiling);
 }
 
 /* One rung: how much work was done, counted as in ladder_begin, and in how many seconds. */

@@ -62,6 +62,10 @@ run() { # NAME: says what it prints, and keeps it for the page
     if ! { "$out/bin/$1" --out "$out" --data "${SHS_DATA:-../shared/data}" $quick || touch "$out/bin/$1.failed"; } \
         >"$out/$1.txt" 2>&1; then :; fi
     cat "$out/$1.txt"
+    # The share of a rung on several threads is that of as many cores.
+    other=$(awk '/the most that was measured of/ { most = $7 }
+        / [0-9]+ threads.*% of the most/ { match($0, / [0-9]+ threads/); if (substr($0, RSTART + 1) + 0 != most) print }' "$out/$1.txt")
+    [ -z "$other" ] || stop "$1: held against the peak of other than its threads: $other"
     [ ! -f "$out/bin/$1.failed" ] || { rm "$out/bin/$1.failed"; failed="$failed $1"; }
 }
 # The lines that a lesson's text gives for its exercises print a skeleton and compile it. Unfilled, every check fails.
