@@ -52,7 +52,7 @@ static void form_F(ptrdiff_t count, const shs_real *d) {
         for (k = 0; k < P; k++) l.F[i * P + k] = l.E[l.users[i] / S * P + k] + d[k] * l.codes.coefs[l.users[i]];
 }
 
-/* One power step towards the leading singular vectors of F: d = F x' at unit length, then x = F'd. */
+/* One power step towards the leading singular vectors of F: d = F x' at unit length, then x = d'F, a row. */
 static void power_step(ptrdiff_t count, shs_real *d) {
     ptrdiff_t i;
     int k;
@@ -112,7 +112,7 @@ static void new_atom(ptrdiff_t count, const shs_real *d, shs_real *d_new) {
     normalise(d_new);
 }
 
-/* x_new = E_I'd_new + x (d'd_new), which is F'd_new, for one coefficient. */
+/* x_new = d_new'E_I + (d_new'd) x, which is d_new'F, for one coefficient: e is its column of E_I. */
 static shs_real new_coefficient(const shs_real *e, shs_real x, const shs_real *d_new, shs_real overlap) {
     shs_real sum = x * overlap;
     int k;
