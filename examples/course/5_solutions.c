@@ -120,8 +120,7 @@ static void exercise_3(void) {
 static void exercise_4(void) {
     static const double skewed[] = {2, -0.5, -0.5, -0.5, -0.5}; /* mean 0, variance 1, skewness 3/2 */
     const pixels p = combinations(5, skewed, 2, two);
-    const double w[2] = {0.6, 0.8};
-    double next[2] = {0.6, 0.8};
+    double w[2] = {0.6, 0.8}, next[2] = {0.6, 0.8};
     int steps = 0;
     /* YOUR TURN: steps from w with g = y^2 until `next`, at unit length, is the skewed source. Count them in `steps`. */
     step(&p, 2, w, next); /* one: y^2 sees skewness only */

@@ -80,6 +80,9 @@ exercises() { # LESSON
     # shellcheck disable=SC2086 # a list of words
     $cc $flags ${OPENMP:-} -Werror -o "$out/bin/mine" "$out/mine.c" "$library" -lm ||
         stop "the skeleton of lesson $number does not compile"
+    # shellcheck disable=SC2086 # a list of words
+    $cc -Wall -Wextra $flags ${OPENMP:-} -Werror -o "$out/bin/mine" "$out/mine.c" "$library" -lm ||
+        stop "the skeleton of lesson $number has warnings before an exercise is begun"
     if "$out/bin/mine" --out "$out" >"$out/mine.txt"; then
         stop "the skeleton of lesson $number passes all checks; none is solved there"
     fi
