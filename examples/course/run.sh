@@ -269,6 +269,27 @@ name_machines() {
         }'
 }
 
+# Links of the lessons are relative to their folder, those of the page to its own.
+folder_of_lessons() { # FOLDER: the way from there to the lessons
+    awk -v from="$(cd "$1" && pwd -P)" -v to="$(cd "$here" && pwd -P)" 'BEGIN {
+        n = split(from, a, "/")
+        m = split(to, b, "/")
+        same = 1
+        while (same <= n && same <= m && a[same] == b[same]) same++
+        for (k = same; k <= n; k++) way = way "../"
+        for (k = same; k <= m; k++) way = way b[k] "/"
+        print way
+    }'
+}
+follow_links() {
+    awk -v way="$(folder_of_lessons "$out")" '{
+        n = split($0, part, /href="\.\.\//)
+        line = part[1]
+        for (k = 2; k <= n; k++) line = line "href=\"" way "../" part[k]
+        print line
+    }'
+}
+
 escape() { sed 's/&/\&amp;/g; s/</\&lt;/g; s/>/\&gt;/g'; }
 html_of() { # TEXT.md: with formulas that browsers draw themselves
     if command -v pandoc >/dev/null; then
@@ -306,7 +327,7 @@ END
     echo "</ol></nav>"
     for lesson in $all; do
         echo "<article id=\"$lesson\">"
-        html_of "$here/$lesson.md" | name_machines
+        html_of "$here/$lesson.md" | follow_links | name_machines
         if [ -f "$out/$lesson.txt" ] && [ -f "$out/$lesson.machine" ]; then
             echo "<details><summary>What this machine printed</summary><p>$(escape <"$out/$lesson.machine")</p><pre>"
             escape <"$out/$lesson.txt"
@@ -327,6 +348,15 @@ check_page() {
     named=$(cat "$here"/[1-6]_*.md | grep -c '!\[')
     whole=$(grep -c '<img src="pictures/[^"]*\.svg" alt="[^"]*" */*>' "$out/index.html" || :)
     [ "$whole" -eq "$named" ] || stop "$out/index.html: $whole pictures with their text; expected: $named, as the lessons name"
+    awk '{
+        n = split($0, part, /(href|src)="/)
+        for (k = 2; k <= n; k++) print substr(part[k], 1, index(part[k], "\"") - 1)
+    }' "$out/index.html" | while read -r link; do
+        case $link in
+        \#* | http*) ;;
+        *) [ -e "$out/$link" ] || stop "$out/index.html: the link $link leads nowhere" ;;
+        esac
+    done
 }
 [ -z "$test" ] || check_page
 echo "course: $out/index.html"
