@@ -343,7 +343,13 @@ static char *begin_cube(const cube_file *f) {
     return ALLOCATE(char, elements(f->samples, f->bands) * shs_type_size(f->type));
 }
 
-/* A line, NaN where a value is missing. */
+/* NaN where a value is missing, infinity where no float holds it. The methods leave both out. */
+static shs_real kept_value(const cube_file *f, double value) {
+    if (!is_missing(f, value)) return (shs_real)value;
+    if (isnan(value) || is_nodata(f, value)) return (shs_real)NAN;
+    return (shs_real)INFINITY;
+}
+
 static void keep_line(const cube_file *f, int y, const char *line) {
     shs_real *values = arrays[CUBE].at;
     int x, b;
@@ -351,8 +357,7 @@ static void keep_line(const cube_file *f, int y, const char *line) {
     for (b = 0; b < f->bands; b++) {
         for (x = 0; x < f->samples; x++) {
             double value = get_value(line, value_index(f, 1, 0, x, b), f->type, f->swap);
-            if (is_missing(f, value)) values[x] = (shs_real)NAN;
-            else values[x] = (shs_real)value;
+            values[x] = kept_value(f, value);
         }
         values += elements(f->lines, f->samples);
     }
@@ -402,16 +407,40 @@ EMSCRIPTEN_KEEPALIVE void open_cube(const char *header_name, const char *data_na
     cube_close(&f);
 }
 
+/* The first value of a band from value `i` on that is there, or `pixels`. Infinity stands for what no float holds. */
+static size_t next_value(const shs_real *band, size_t pixels, size_t i) {
+    while (i < pixels && !isfinite(band[i])) i++;
+    return i;
+}
+
 /* Lists the bands that are not the same everywhere, and returns how many there are. */
 static int list_varied_bands(const shs_real *values, size_t pixels, int bands, int *list) {
     int b, count = 0;
     for (b = 0; b < bands; b++) {
-        size_t i = 1;
-        while (i < pixels && (pixel_missing(values[i]) || values[i] == values[0])) i++;
+        const size_t first = next_value(values, pixels, 0);
+        size_t i = first;
+        while (i < pixels && values[i] == values[first]) i = next_value(values, pixels, i + 1);
         if (i < pixels) list[count++] = b;
         values += pixels;
     }
     return count;
+}
+
+/* Says why no band of the cube varies. */
+static void refuse_constant_cube(const shs_real *values, int samples, int lines, int bands) {
+    const size_t pixels = elements(samples, lines), count = values_of(pixels, bands);
+    size_t i, pixel, infinite = 0, valid = 0;
+    for (i = 0; i < count; i++) infinite += isinf(values[i]) != 0;
+    for (pixel = 0; pixel < pixels; pixel++) {
+        i = pixel;
+        while (i < count && !isfinite(values[i])) i += pixels;
+        valid += i < count;
+    }
+    if (valid == 0 && infinite > 0)
+        fail(EXIT_ERROR, "no value of the cube is within the range of float: at most 3.4e+38 is expected");
+    if (valid == 0) fail(EXIT_ERROR, "no pixel of the cube is valid: all %d x %d x %d values are missing", samples, lines, bands);
+    if (valid == 1) fail(EXIT_ERROR, "the cube has one valid pixel; at least two different ones are expected");
+    fail(EXIT_ERROR, "every band of the cube is the same everywhere; pixels that differ are expected");
 }
 
 /* By a mode of hypercube. COMPONENTS: as many pictures as asked for or as there are; VALUES: the eigenvalues of PCA and MNF.
@@ -437,7 +466,7 @@ EMSCRIPTEN_KEEPALIVE void analyse_cube(int method, int samples, int lines, int b
     cube.lines = lines;
     cube.bands = bands;
     cube.band_count = list_varied_bands(values, pixels, bands, list);
-    if (cube.band_count == 0) fail(EXIT_ERROR, "every band is the same everywhere");
+    if (cube.band_count == 0) refuse_constant_cube(values, samples, lines, bands);
     cube.band_list = list;
     if (method == RX) count = 1;
     else if (count > cube.band_count) count = cube.band_count;
