@@ -44,4 +44,4 @@ awk -v folder="$folder" -v here=$here '
 mv "$folder/index.html.part" "$folder/index.html"
 bytes=$(wc -c <"$folder/index.html")
 echo "$folder/index.html: $bytes bytes"
-[ "$bytes" -le 1572864 ] || { echo "$folder/index.html is larger than 1.5 MB" >&2; exit 1; }
+[ "$bytes" -le 1572864 ] || { echo "$folder/index.html is larger than 1.5 MiB" >&2; exit 1; }

@@ -156,7 +156,9 @@ with tempfile.TemporaryDirectory() as work:
     def blank(name):
         """Whether nothing is painted."""
         return run("const c = document.getElementById(arguments[0]);"
-                   "return c.getContext('2d').getImageData(0, 0, c.width, c.height).data.every(v => v === 0)"
+                   "const copy = new OffscreenCanvas(c.width, c.height).getContext('2d', { willReadFrequently: true });"
+                   "copy.drawImage(c, 0, 0);"
+                   "return copy.getImageData(0, 0, c.width, c.height).data.every(v => v === 0)"
                    " && getComputedStyle(c).backgroundColor === 'rgba(0, 0, 0, 0)'", name)
 
     for name in ("repaired", "dictionary", "colours", "component"):
@@ -230,7 +232,9 @@ with tempfile.TemporaryDirectory() as work:
 
     slide("removed", 50)
     check("half is removed", until(lambda: "blue" in element("damaged-says").text))
-    until(lambda: said().startswith("Ready"))
+    check("removed pixels do not count as noise", until(
+        lambda: re.match(r"Ready: noise of sigma 25 added: 20\.\d dB; 50 % of the pixels removed\.", said())))
+    check("nor below the picture", "the rest has PSNR 20." in element("damaged-says").text)
     after = shown()
     check("nothing stays of the picture before", after[0] == "repaired: not yet" and after[1] == "atoms: none yet" and after[4:6] == ["", ""]
           and "Click a place" in after[3] and blank("repaired") and blank("dictionary"))
@@ -251,10 +255,23 @@ with tempfile.TemporaryDirectory() as work:
     element("draw").click()
     check("such as another picture", until(lambda: said().startswith("Ready")))
 
+    for removed, words, caption in ((50, "Ready: no noise added; 50 % of the pixels removed.", "blue is missing; the rest has no noise"),
+                                    (0, "Ready: no noise added.", "spoilt: no noise")):
+        slide("removed", removed), slide("sigma", 0)
+        check("no noise: said so", until(lambda: said().startswith(words)) and caption in element("damaged-says").text)
+    slide("sigma", 25)
+    until(lambda: said().startswith("Ready: noise of sigma 25"))
+
     wrong = pathlib.Path(work) / "wrong.png"
     wrong.write_text("this is no picture")
     element("picture-file").send_keys(str(wrong))
     check("a file that is no picture: a sentence", until(lambda: said() == "wrong.png: no picture that this browser can read"))
+
+    header = pathlib.Path(work) / "a_cube.HDR"
+    header.write_text("ENVI\n")
+    element("picture-file").send_keys(str(header))
+    check("the header of a cube: the other tab", until(
+        lambda: said() == 'a_cube.HDR: this is the header of a cube; drop it with its data file on the tab "An image cube"'))
 
     # Colour becomes grey, and the page says why.
     for colour, words in (((200, 30, 30), True), ((90, 90, 90), False)):
@@ -290,6 +307,28 @@ with tempfile.TemporaryDirectory() as work:
     (pathlib.Path(work) / "cut.img").write_bytes((pathlib.Path(work) / "small.img").read_bytes()[:1000])
     element("cube-files").send_keys(f"{work}/cut.hdr\n{work}/cut.img")
     check("a cube that is cut off: a sentence", until(lambda: "cut.img: it is truncated" in said()))
+    def cube_of(name, samples, values):
+        """A cube of doubles of one line, one band after another; the page opens it."""
+        count = len(values) // samples
+        (pathlib.Path(work) / f"{name}.hdr").write_text(
+            f"ENVI\nsamples = {samples}\nlines = 1\nbands = {count}\nheader offset = 0\nfile type = ENVI Standard\n"
+            "data type = 5\ninterleave = bsq\nbyte order = 0\n")
+        (pathlib.Path(work) / f"{name}.img").write_bytes(struct.pack(f"<{len(values)}d", *values))
+        element("cube-files").send_keys(f"{work}/{name}.hdr\n{work}/{name}.img")
+        return until(lambda: f"A cube of {samples} x 1 pixels and {count} bands" in said() and element("analyse").is_enabled())
+
+    nan = float("nan")
+    for name, samples, values, sentence in (
+            ("missing", 4, [nan] * 8, "no pixel of the cube is valid: all 4 x 1 x 2 values are missing"),
+            ("single", 1, [1, 2, 3], "the cube has one valid pixel"),
+            ("alone", 3, [nan, 1, nan, nan, 2, nan], "the cube has one valid pixel"),
+            ("huge", 3, [1e200, 2e200, 3e200] * 2, "no value of the cube is within the range of float"),
+            ("flat", 3, [nan, 1, 1, 2, 2, 2], "every band of the cube is the same everywhere")):
+        check(f"a cube that is {name}: opened", cube_of(name, samples, values))
+        element("analyse").click()
+        check(f"a cube that is {name}: a sentence", until(lambda: said().startswith(sentence)))
+    element("cube-files").send_keys(f"{work}/plain_90.png")
+    check("a picture among cubes: the other tab", until(lambda: said() == 'plain_90.png: this is a picture; drop it on the tab "A picture"'))
     element("cube-files").send_keys(f"{work}/cut.hdr\n{wrong}")
     check("a header and something else: a sentence", until(lambda: "wrong.png" in said()))
 
@@ -359,6 +398,9 @@ with tempfile.TemporaryDirectory() as work:
                 serve(f"?threads={threads}")
                 before = processor_times()
                 learn()
+                quality = re.search("20.2 -> [0-9.]+ dB", said())
+                check("README says its quality", quality and f"Denoised: {quality.group()} in " in
+                      pathlib.Path("examples/playground/README.md").read_text(encoding="utf-8"))
                 took = max((ms - before.get(thread, 0) for thread, ms in processor_times().items()), default=0)
                 shortest[threads] = tuple(map(min, shortest[threads], (run("return dictionary.milliseconds"), took)))
 
