@@ -72,6 +72,38 @@ document.body.insertAdjacentHTML("beforeend", "<p>wide: " + wide.length + "</p>"
 </script></body>"""
 
 
+# A page within a frame says how wide it is; a window of its own has at least 500 pixels.
+TELEPHONE = 360
+SAY_WIDTH = "<script>parent.postMessage(\"%s: \" + document.documentElement.scrollWidth, \"*\");</script></body>"
+FRAME = "<iframe src=\"measured_%%s.html\" width=\"%d\" height=\"800\" style=\"border:0\"></iframe>" % TELEPHONE
+LISTEN = """<body><script>
+addEventListener("message", function (event) {
+    document.body.insertAdjacentHTML("beforeend", "<p>" + event.data + "</p>");
+});
+</script>"""
+
+
+def look_on_telephone(browser):
+    """No page is wider than a narrow telephone."""
+    names = ("index", "functions", "glossary", "manual", "section_6", "section_12")
+    written = ["measured.html"]
+    for name in names:
+        with open(os.path.join(FOLDER, name + ".html"), encoding="utf-8") as file:
+            text = file.read().replace("</body>", SAY_WIDTH % name)
+        written.append("measured_%s.html" % name)
+        with open(os.path.join(FOLDER, written[-1]), "w", encoding="utf-8") as file:
+            file.write(text)
+    with open(os.path.join(FOLDER, written[0]), "w", encoding="utf-8") as file:
+        file.write(LISTEN + "".join(FRAME % name for name in names) + "</body>")
+    shown = browse(browser, 1280, 0, written[0], "--virtual-time-budget=20000", "--dump-dom")
+    for name in written:
+        os.remove(os.path.join(FOLDER, name))
+    widths = dict(re.findall(r"<p>(\w+): (\d+)</p>", shown))
+    for name in names:
+        if widths.get(name) != str(TELEPHONE):
+            faults.append("%s: %s pixels wide on a telephone; %d are expected" % (name, widths.get(name, "not measured"), TELEPHONE))
+
+
 def look():
     """Pictures of some pages on a desk and on a telephone, in light and dark: an empty one packs to almost nothing. No code is cut
     off, and the search field finds a function by a word of its line."""
@@ -93,6 +125,7 @@ def look():
     if not wide or wide.group(1) != "0":
         faults.append("section_6, 1280 pixels wide: %s blocks of code are cut off; 0 are expected"
                       % (wide.group(1) if wide else "?"))
+    look_on_telephone(browser)
     shown = browse(browser, 1280, 0, "functions.html?q=ANOMALY+class", "--dump-dom")
     left = re.findall(r'<li><a class="name"[^>]*>(shs_\w+)', shown) # the others are <li hidden="">
     if left != ["shs_rx_classes", "shs_rx_classes_naive"]:
