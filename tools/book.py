@@ -376,7 +376,8 @@ pre, code { font: 12.5px/1.5 "DejaVu Sans Mono", Menlo, Consolas, monospace; } .
   border: 1px solid var(--line); border-radius: .4rem; } nav form { margin: 0; } nav input { width: 11rem; }
 .search { font: 16px/1.5 system-ui, sans-serif; } .search input { width: min(26rem, 100%); } output { color: var(--quiet); }
 .manual { overflow-x: auto; white-space: pre; } .list li { padding: .3rem 0; border-bottom: 1px solid var(--line); }
-dt { font-weight: bold; margin-top: .8rem; } dd { margin: 0 0 0 1.2rem; overflow-wrap: anywhere; } dd .line a { white-space: nowrap; }
+dt { font-weight: bold; margin-top: .8rem; }
+dd { margin: 0 0 0 1.2rem; overflow-wrap: anywhere; } dd .line a { white-space: nowrap; }
 .k,.kr,.kc { color: var(--k); } .kt { color: var(--t); } .s,.s1,.sc,.cpf { color: var(--s); } .m,.mi,.mf,.mh { color: var(--n); }
 .c,.c1,.cm { color: var(--c); font-style: italic; } .cp { color: var(--p); }
 @media (max-width: 56rem) {

@@ -81,7 +81,7 @@ enum { WINDOW = 16 };
 static shs_wide S[BANDS], P[BANDS * BANDS]; /* of the lines in the window: sums of x - shift, and sums of products */
 
 static void next_line(int line, const shs_wide *shift) {
-    /* YOUR TURN: add the pixels of `line` to S and P, and subtract the pixels of the line that leaves the window of WINDOW lines. */
+    /* YOUR TURN: add the pixels of `line` to S and P, and subtract those of the line that leaves the window of WINDOW lines. */
     /* The rounding errors of additions stay after the line has left. A window that slides for days is summed anew now and then. */
     shs_wide added[BANDS], gone[BANDS];
     int i, j, k;

@@ -97,8 +97,8 @@ static void exercise_3(void) {
     scale_to_one(next);
     stays = 1 - fabs(w[0] * next[0] + w[1] * next[1]);
     printf("  a step from between the sources: 1 - |cos| is %.2g\n", stays);
-    /* YOUR TURN: push w by 1e-6 towards the first source. Do plain steps until |w_1| is below 1e-6, where w has unit length. Count
-       them in `steps`. */
+    /* YOUR TURN: push w by 1e-6 towards the first source. Do plain steps until |w_1| is below 1e-6, where w has unit length.
+       Count them in `steps`. */
     /* The start is a saddle: a fixed point that is no source. A small push leaves it, after many steps. */
     w[0] += 1e-6;
     scale_to_one(w);

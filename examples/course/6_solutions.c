@@ -6,8 +6,8 @@
 static float from_largest(int n) {
     float sum = 0;
     /* YOUR TURN: add 1/k for k = 1 .. n in float, the largest term first. */
-    /* A small term loses its digits when it is added to a large sum. A term of at most half of the sum's last digit has no effect.
-       The last digit of a sum from 8 to 16 is 2^-20, so the sum stops growing at k = 2^21. */
+    /* A small term loses its digits when it is added to a large sum. A term of at most half of the sum's last digit has no
+       effect. The last digit of a sum from 8 to 16 is 2^-20, so the sum stops growing at k = 2^21. */
     int i;
     for (i = 1; i <= n; i++) sum += 1 / (float)i;
     /* END OF YOUR TURN */
@@ -90,8 +90,8 @@ static int first_largest(int n, const float *x) {
     return at;
 }
 static void largest_by_items(int items, int n, const float *x, int *where) {
-    /* YOUR TURN: item k looks at x[k], x[k + items], x[k + 2 items] ... and puts the place of the largest into where[k]. Then a tree
-       combines the items: item k takes what item k + items / 2 has, then k + items / 4, and so on. where[0] is the place. */
+    /* YOUR TURN: item k looks at x[k], x[k + items], x[k + 2 items] ... and puts the place of the largest into where[k]. Then a
+       tree combines the items: item k takes what item k + items / 2 has, then k + items / 4, and so on. where[0] is the place. */
     /* Of equal values the first wins. With this rule the larger of two candidates is associative and commutative, so the order
        of the tree does not change the result. */
     int item, half, i;

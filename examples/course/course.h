@@ -154,7 +154,7 @@ static inline double peak_of_threads(int threads) {
     return sum;
 }
 
-/* From here on a ladder's rungs use so many threads, which reach `ceiling` at most, counted as in rung() (0: nothing is known). */
+/* From here on a ladder's rungs use so many threads. They reach `ceiling` at most, counted as in rung() (0: not known). */
 static inline void ladder_threads(int threads, double ceiling) {
     ladder.ceiling = ceiling;
     if (ceiling <= 0) return;

@@ -64,7 +64,10 @@ run() { # NAME: says what it prints, and keeps it for the page
     cat "$out/$1.txt"
     # The share of a rung on several threads is that of as many cores.
     other=$(awk '/the most that was measured of/ { most = $7 }
-        / [0-9]+ threads.*% of the most/ { match($0, / [0-9]+ threads/); if (substr($0, RSTART + 1) + 0 != most) print }' "$out/$1.txt")
+        / [0-9]+ threads.*% of the most/ {
+            match($0, / [0-9]+ threads/)
+            if (substr($0, RSTART + 1) + 0 != most) print
+        }' "$out/$1.txt")
     [ -z "$other" ] || stop "$1: held against the peak of other than its threads: $other"
     [ ! -f "$out/bin/$1.failed" ] || { rm "$out/bin/$1.failed"; failed="$failed $1"; }
 }
@@ -344,7 +347,8 @@ mv "$out/index.html.new" "$out/index.html"
 
 check_page() {
     [ "$(grep -c '^<article' "$out/index.html")" -eq 6 ] || stop "$out/index.html: not all six lessons are there"
-    ! grep -q '^ *alt=' "$out/index.html" || stop "$out/index.html: a line begins with alt=; each <img ...> is expected on one line"
+    ! grep -q '^ *alt=' "$out/index.html" ||
+        stop "$out/index.html: a line begins with alt=; each <img ...> is expected on one line"
     named=$(cat "$here"/[1-6]_*.md | grep -c '!\[')
     whole=$(grep -c '<img src="pictures/[^"]*\.svg" alt="[^"]*" */*>' "$out/index.html" || :)
     [ "$whole" -eq "$named" ] || stop "$out/index.html: $whole pictures with their text; expected: $named, as the lessons name"

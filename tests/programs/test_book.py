@@ -101,7 +101,8 @@ def look_on_telephone(browser):
     widths = dict(re.findall(r"<p>(\w+): (\d+)</p>", shown))
     for name in names:
         if widths.get(name) != str(TELEPHONE):
-            faults.append("%s: %s pixels wide on a telephone; %d are expected" % (name, widths.get(name, "not measured"), TELEPHONE))
+            faults.append("%s: %s pixels wide on a telephone; %d are expected"
+                          % (name, widths.get(name, "not measured"), TELEPHONE))
 
 
 def look():
