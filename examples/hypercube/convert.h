@@ -154,11 +154,13 @@ static void run_convert(const settings *s, char **names) {
     marks = ALLOCATE(unsigned char, elements(lines, j->in.samples));
     for (first = 0; first < j->in.lines; first += lines) {
         lines = smaller(lines, j->in.lines - first);
+        show_lines(j, "converting", first);
         must_read(&j->in, first, lines, block);
         convert_lines(j, ranges, lines, marks_of(j, first, lines, marks), block, into);
         if (write_lines(&j->out, first, lines, into))
             fail(EXIT_ERROR, "%s: writing it failed: %s", j->out.part.name, strerror(j->out.io.error));
     }
+    progress_clear();
     output_show(j, "Band", j->bands);
     write_html(j, "Band", NULL);
     printf("seconds=%.3f pixels=%.0f\n", j->written - j->start, (double)j->in.samples * j->in.lines);

@@ -12,18 +12,25 @@ static int read_scattered(void *user, int first, int lines, void *block) {
     return read_lines((cube_file *)user, first, lines, block);
 }
 
+static void stream(job *j) {
+    j->cube.read_fn = read_stream;
+    if (example_ranks.count) j->cube.read_fn = read_scattered;
+    j->cube.read_user = &j->in;
+    if (lines_of_block(j) < j->in.lines) j->cube.block_lines = lines_of_block(j);
+    else j->cube.block_lines = j->in.lines;
+}
+
+/* A cube that memory does not hold is streamed, too. */
 static void load_or_stream(job *j) {
-    if (is_streamed(j)) {
-        j->cube.read_fn = read_stream;
-        if (example_ranks.count) j->cube.read_fn = read_scattered;
-        j->cube.read_user = &j->in;
-        if (lines_of_block(j) < j->in.lines) j->cube.block_lines = lines_of_block(j);
-        else j->cube.block_lines = j->in.lines;
-    } else if ((j->cube.pixels = map_values(&j->in)) == NULL) {
-        j->pixels = allocate((size_t)cube_bytes(&j->in), 1);
-        must_read(&j->in, 0, j->in.lines, j->pixels);
-        j->cube.pixels = j->pixels;
+    if (!is_streamed(j)) j->cube.pixels = map_values(&j->in);
+    if (j->cube.pixels) return;
+    if (!is_streamed(j)) j->pixels = malloc((size_t)cube_bytes(&j->in));
+    if (!j->pixels) {
+        stream(j);
+        return;
     }
+    must_read(&j->in, 0, j->in.lines, j->pixels);
+    j->cube.pixels = j->pixels;
 }
 
 /* What can be wrong with the options themselves, before the cube is touched. */
@@ -367,6 +374,11 @@ static job *job_open(const settings *s, enum mode mode, const char *name, const 
     return job_open_for(s, mode, name, out_name, NULL);
 }
 
+/* The bar of work that goes line by line without the library. */
+static void show_lines(const job *j, const char *phase, int done) {
+    if (j->ctx.progress_fn) (void)j->ctx.progress_fn(j->ctx.progress_user, phase, (size_t)done, (size_t)j->in.lines, -1);
+}
+
 /* ---- what the bands hold ------------------------------------------------------------------------------------------ */
 
 typedef struct band_summary {
@@ -407,9 +419,11 @@ static band_summary *summarise(job *j) {
     marks = ALLOCATE(unsigned char, j->in.samples);
     for (first = 0; first < j->in.lines; first += lines) {
         if (lines > j->in.lines - first) lines = j->in.lines - first;
+        show_lines(j, "reading", first);
         must_read(&j->in, first, lines, block);
         for (i = 0; i < lines; i++) summarise_line(j, block, lines, i, marks_of(j, first + i, 1, marks), summaries);
     }
+    progress_clear();
     free(block);
     free(marks);
     return summaries;

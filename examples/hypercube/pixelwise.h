@@ -142,12 +142,14 @@ static double each_pixel(job *j, int outputs, int room_values, pixel_fn fn, cons
     b.values = values;
     for (first = 0; first < j->in.lines; first += lines) {
         b.lines = smaller(lines, j->in.lines - first);
+        show_lines(j, "pixel by pixel", first);
         must_read(&j->in, first, b.lines, values);
         b.marks = marks_of(j, first, b.lines, marks);
         count += compute_lines(&b, threads);
         if (j->sink.write_fn(j->sink.write_user, first, b.lines, b.written))
             fail(EXIT_ERROR, "%s: writing it failed: %s", j->out.part.name, strerror(j->out.io.error));
     }
+    progress_clear();
     free(values);
     free(b.written);
     free(b.room);

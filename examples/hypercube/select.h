@@ -160,9 +160,22 @@ static void select_scale(job *j, const model_notes *notes) {
 }
 
 /* In memory below 1 GB, where it is in the file or read, unless --block wishes otherwise. */
+/* What is in memory at once where the cube is: its pixels, or those of an output with as many bands while they are computed,
+   whole numbers as doubles. */
+static uint64_t bytes_in_memory(const job *j) {
+    const shs_type type = chosen_type(j->s->output.type, SHS_TYPE_F32);
+    const uint64_t values = (uint64_t)elements(j->in.samples, j->in.lines) * (uint64_t)j->in.bands;
+    uint64_t computed = 0;
+    if (j->mode == DENOISE && type == SHS_TYPE_F32) computed = values * sizeof(float);
+    else if (j->mode == DENOISE) computed = values * sizeof(double);
+    if (computed > cube_bytes(&j->in)) return computed;
+    return cube_bytes(&j->in);
+}
+
+/* An inverse has many more bands than its components. */
 static int is_streamed(const job *j) {
-    uint64_t bytes = cube_bytes(&j->in);
-    return j->s->pixels.block || bytes >= (uint64_t)1 << 30 || bytes > SIZE_MAX / 2;
+    const uint64_t bytes = bytes_in_memory(j);
+    return j->s->pixels.block || j->mode == INVERSE || bytes >= (uint64_t)1 << 30 || bytes > SIZE_MAX / 2;
 }
 
 /* Whether each column of the image has a background of its own. */
