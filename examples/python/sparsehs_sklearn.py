@@ -45,9 +45,9 @@ class KSVD(_Estimator):
     """A dictionary and sparse codes over it: components_ (n_components, features), one atom a row, of unit length.
 
     n_components: atoms (None: twice as many as features). sparsity: atoms a sample (None: a tenth of the features, or with a
-    tolerance as many as it takes). tolerance: code until |x - code @ components_| is at most this, in the unit of X. nonnegative:
-    atoms and codes are >= 0. batch_size: samples that partial_fit learns from at a time. transform returns a dense matrix
-    (samples, n_components), or with sparse_output one of scipy.sparse.
+    tolerance as many as it takes). tolerance: code until |x - code @ components_| is at most this, above 0 and in the unit of X.
+    nonnegative: atoms and codes are >= 0. batch_size: samples that partial_fit learns from at a time. transform returns a
+    dense matrix (samples, n_components), or with sparse_output one of scipy.sparse.
 
     fit learns from all samples, again and again; partial_fit learns online, from each sample once (see sparsehs.online).
     score is 1 - |X - codes @ components_|^2 / |X|^2: 1 is a perfect fit."""
@@ -85,7 +85,9 @@ class KSVD(_Estimator):
         return self
 
     def _codes(self, X, errors=False):
-        sparsity = self.sparsity or (None if self.tolerance else max(1, X.shape[1] // 10))
+        sparsity = self.sparsity
+        if sparsity is None and self.tolerance is None:
+            sparsity = max(1, X.shape[1] // 10)
         return sparsehs.omp(self.components_, X, sparsity, self.tolerance, errors=errors, nonnegative=bool(self.nonnegative),
                             **self._work())
 

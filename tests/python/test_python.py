@@ -444,6 +444,10 @@ def test_0_is_not_the_default():
                         (lambda: sparsehs.lasso(Y[:9], Y, 0.1, gap=0), "gap: 0, expected above 0"),
                         (lambda: sparsehs.lasso(Y[:9], Y, 0.1, sweeps=0), "sweeps: 0, expected at least 1")):
         refused(call, words)
+    for call in (lambda **given: sparsehs.omp(Y[:30], Y, **given), lambda **given: sparsehs.ksvd(Y, 30, **given),
+                 lambda **given: sparsehs.online(Y, 30, **given)):
+        refused(lambda: call(tolerance=0), "sparsity, tolerance: one of them must be given and above 0; sparsity=24, all that fit")
+        call(sparsity=3, tolerance=0)
     normal = np.random.default_rng(3).normal(size=(400, 4))  # without independent components of its own, so that none converges
     assert sparsehs.fit("ica", normal, 4, restarts=0, iterations=3).reports[:, 1].max() == 0
     assert sparsehs.fit("ica", normal, 4, iterations=3).reports[:, 1].max() == 3
@@ -453,6 +457,10 @@ def test_sklearns_estimators_refuse_0_too():
     import sparsehs_sklearn as estimators
     refused(lambda: estimators.KSVD(10, 2, iterations=0).fit(planted()[0]), "iterations: must be at least 1, but is 0")
     refused(lambda: estimators.RX(trim=0.1, trim_rounds=0).fit(planted()[0]), "trim_rounds: 0")
+    for learn in estimators.KSVD(10, tolerance=0).fit, estimators.KSVD(10, tolerance=0).partial_fit:
+        refused(lambda: learn(planted()[0]), "sparsity, tolerance: one of them must be given and above 0")
+    fitted = estimators.KSVD(10, iterations=1).fit(planted()[0])
+    refused(lambda: fitted.set_params(tolerance=0).transform(planted()[0]), "sparsity, tolerance: one of them")
 
 
 def test_a_state_of_online_learning_is_checked():

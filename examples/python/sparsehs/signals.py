@@ -210,7 +210,7 @@ def _tolerance(tolerance):
 
 
 def _ends(sparsity, tolerance, options, most):
-    """Coding needs to know where to end."""
+    """Coding needs to know where to end. The library takes a tolerance of 0 for none."""
     if not sparsity and not tolerance and options.get("sparsity_each") is None and options.get("tolerance_each") is None:
         raise ArgumentError("sparsity, tolerance: one of them must be given and above 0; sparsity=%d, all that fit, codes as "
                             "exactly as possible" % most)
@@ -422,7 +422,7 @@ def ksvd(Y: ArrayLike, atoms: int, sparsity: int | None = None, iterations: int 
          start: ArrayLike | str | None = None, codes: bool = False, test: ArrayLike | None = None, threads: int = 0,
          progress: Progress = None, device: str | None = None, **options: Any) -> Learnt:
     """Learns a dictionary of `atoms` atoms from signals Y (m, p), each coded with `sparsity` atoms (default: a tenth of its
-    values), or until |y - Dx| <= tolerance, in the unit of the signals. Returns Learnt.
+    values), or until |y - Dx| <= tolerance, above 0 and in the unit of the signals. Returns Learnt.
 
     start: "signals", "random", "dct" (with patch_width, patch_height, patch_channels), or a dictionary (atoms, p). codes: return
     the codes, too. test (any, p): signals that are not learnt from, whose error the history has. Options of the library:
@@ -436,6 +436,8 @@ def ksvd(Y: ArrayLike, atoms: int, sparsity: int | None = None, iterations: int 
     library, Y, ldy = _signals(Y)
     (m, p), n = Y.shape, _count(atoms, "atoms")
     iterations = 10 if iterations is None else _count(iterations, "iterations")
+    if tolerance is not None:
+        _ends(sparsity, tolerance, options, min(n, p))
     tolerance = _tolerance(tolerance)
     options = _coding(library, Y.shape, options, sparsity, tolerance)
     _learnable(m, options)
@@ -538,6 +540,8 @@ def online(Y: ArrayLike, atoms: int | None = None, sparsity: int | None = None, 
     if state is not None and not isinstance(state, Online):
         raise TypeError("state: %r, expected what online returns, or None" % (state,))
     n = _count(len(state.D) if atoms is None else atoms, "atoms")
+    if tolerance is not None:
+        _ends(sparsity, tolerance, options, min(n, p))
     batch, epochs = _count(batch, "batch"), _count(epochs, "epochs")
     if state is not None:
         state._check(n, p)
