@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -1321,6 +1322,37 @@ def sources(real=np.float64, m=8000):
     S = np.stack([rng.laplace(size=m), rng.uniform(-1, 1, m), np.sign(rng.standard_normal(m)) + 0.1 * rng.standard_normal(m)], -1)
     S = (S - S.mean(0)) / S.std(0)
     return S, (S @ rng.standard_normal((3, 5)) + 3).astype(real)
+
+
+def test_components_that_rx_does_not_see_are_warned_of():
+    import sparsehs_sklearn as estimators
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 6))
+    apart = 1e-6 * rng.normal(size=2000)
+    apart[7] = 2e-5  # 20 deviations
+    dependent, filled = np.c_[X, X[:, 0] + apart], X + 5
+    filled[9] = 1e9
+    labels = np.arange(2000) % 2 * 3 + 1
+    for call, words in ((lambda: sparsehs.rx(dependent), "rx: scores are of 6 of 7 components"),
+                        (lambda: sparsehs.rx(dependent, skip=2), "rx: scores are of 6 of 7 components"),
+                        (lambda: sparsehs.fit("RX", dependent.reshape(40, 50, 7)), "rx: scores are of 6 of 7 components"),
+                        (lambda: estimators.RX().fit(dependent), "rx: scores are of 6 of 7 components"),
+                        (lambda: sparsehs.rx(filled), "rx: scores are of 1 of 6 components"),
+                        (lambda: sparsehs.rx(X[:5]), "rx: scores are of 4 of 6 components"),
+                        (lambda: sparsehs.rx_classes(dependent, labels), "rx_classes: scores of class 1 are of 6 of 7 components"),
+                        (lambda: sparsehs.rx_classes(filled, labels, skip=0), "rx_classes: scores of class 4 are of 1 of 6 comp")):
+        with pytest.warns(RuntimeWarning, match=words + ".* nodata or valid") as warned:
+            call()
+        assert [one.filename for one in warned] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for given in dict(components=3), dict(variance=0.9), dict(eigenvalue_at_least=0.1):
+            sparsehs.rx(dependent, **given)
+        sparsehs.rx(X, skip=2)
+        sparsehs.rx(X * np.logspace(-9, 9, 6))
+        sparsehs.rx_classes(X, labels, skip=2)
+        sparsehs.rx_classes(dependent, labels, components=2)
+    assert sparsehs.mnf(dependent, noise=np.diag([0.0] + [1] * 6))[0].shape == (2000, 6)
 
 
 @pytest.mark.parametrize("real", REALS)

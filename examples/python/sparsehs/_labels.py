@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-import warnings
 from typing import Any, Callable, TypeVar
 
 import numpy as np
+
+from ._library import _warn
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -44,8 +45,8 @@ def _in_nanometres(coordinate, name):
     unit = str(coordinate.attrs.get("units", coordinate.attrs.get("unit", ""))).strip()
     factor = _to_nanometres(unit) if unit else 1.0
     if factor is None:
-        warnings.warn("%s: its unit %r is none of %s, so that its values are not used; give wavelengths, or set its attribute units"
-                      % (name, unit, ", ".join(UNITS)), RuntimeWarning, 4)
+        _warn("%s: its unit %r is none of %s, so that its values are not used; give wavelengths, or set its attribute units"
+              % (name, unit, ", ".join(UNITS)))
         return None
     return factor * coordinate.values.astype(np.float64)
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import warnings
 from typing import Any, Callable, Union
 
 import numpy as np
@@ -35,6 +36,17 @@ class OutOfMemory(Error, MemoryError):
 class Cancelled(Error):
     """progress returned something true. best: the best dictionary so far, of ksvd."""
     best: Any = None
+
+
+_HERE = os.path.dirname(os.path.abspath(__file__))  # sparsehs_sklearn.py beside it begins like it
+
+
+def _warn(text, kind=RuntimeWarning):
+    """Warns of the line that called this package, from however deep in it."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back and frame.f_code.co_filename.startswith(_HERE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, kind, level)
 
 
 # ---- words and numbers of options --------------------------------------------------------------------------------------------

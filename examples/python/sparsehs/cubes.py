@@ -10,7 +10,7 @@ import numpy as np
 
 from ._arrays import _count, _covariance, _cube, _data, _is_nodata, _missing, _whole, _wide
 from ._labels import labelled
-from ._library import ArgumentError, _float, _only_with, _word
+from ._library import ArgumentError, _float, _only_with, _warn, _word
 from .signals import lasso, omp
 
 if TYPE_CHECKING:
@@ -194,9 +194,21 @@ def fit(kind: str, cube: ArrayLike, components: int | None = None, *, valid: Arr
     library.call("fit", options, threads, progress, device, kind=kind, components=components, file=ctypes.byref(file), size=size,
                  **given)
     try:
-        return Model(ctypes.string_at(file, int(size[0])))
+        model = Model(ctypes.string_at(file, int(size[0])))
     finally:
         library.c.shim_free(file)
+    if kind == "rx" and components is None and not options.get("variance") and not options.get("eigenvalue_at_least"):
+        _warn_of_rank("rx", model.components + (options.get("skip") or 0), n)
+    return model
+
+
+def _warn_of_rank(name, rank, bands, of=""):
+    """Anomalies outside the components that scores are of are not seen, however large. of: the class of these scores."""
+    if rank < bands:
+        _warn("%s: scores%s are of %d of %d components; the others have less than 1e-12 of the variance of the first, which is "
+              "taken for rounding, and anomalies in them are not seen. Look for bands that are constant or a combination of "
+              "others, for fewer pixels than bands, and for fill values such as 1e9, which nodata or valid leaves out"
+              % (name, of, rank, bands))
 
 
 def _run(kind, cube, components, valid=None, nodata=None, threads=0, progress=None, device=None, **options):
@@ -215,7 +227,11 @@ def pca(cube: ArrayLike, components: int | None = None, **options: Any) -> tuple
 
 @labelled("component", None, wavelengths=True)
 def mnf(cube: ArrayLike, components: int | None = None, **options: Any) -> tuple[np.ndarray, Model]:
-    """Minimum noise fractions of every pixel, best signal to noise first, and the Model. Options: see fit."""
+    """Minimum noise fractions of every pixel, best signal to noise first, and the Model. Options: see fit.
+
+    Directions without noise, those with less than 1e-12 of the noise of the noisiest, are in no component, however strong their
+    signal is: there are then fewer components than bands, and inverse_transform lacks what lies in these directions. Examples are
+    a band that is a combination of others, and a band without noise in a given `noise`."""
     return _run("mnf", cube, components, **options)
 
 
@@ -228,7 +244,12 @@ def ica(cube: ArrayLike, components: int | None = None, **options: Any) -> tuple
 @labelled("pixels")
 def rx(cube: ArrayLike, components: int | None = None, **options: Any) -> np.ndarray:
     """Reed-Xiaoli anomaly scores of every pixel, (lines, samples): squared distances from the mean in whitened coordinates. Options:
-    see fit."""
+    see fit.
+
+    Scores are of the components above rounding: those with less than 1e-12 of the variance of the first are left out, and an
+    anomaly in them is not seen. Causes are bands that nearly are a combination of others, and single fill values such as 1e9
+    among the pixels; units of bands do not matter. A RuntimeWarning says how many components are left, unless the options ask
+    for fewer than all."""
     return _run("rx", cube, components, **options)[0][..., 0]
 
 
@@ -251,11 +272,16 @@ def rx_classes(cube: ArrayLike, labels: ArrayLike, *, components: int | None = N
                **options: Any) -> np.ndarray:
     """Reed-Xiaoli scores (lines, samples) of every pixel within its own class. labels (lines, samples): whole numbers from 0 on; below
     0 or masked: the pixel is missing, and its score NaN. So are scores of classes without pixels or variance; where all are, an
-    ArgumentError says so. Options: skip, trim, trim_rounds, divisor, precise, as of fit."""
+    ArgumentError says so. Scores are of the components above rounding, as of rx. A RuntimeWarning names the class that has fewest,
+    if these are fewer than bands and components is None. Options: skip, trim, trim_rounds, divisor, precise, as of fit."""
     labels, classes = _labels(labels, cube)
-    options = dict(options, labels=labels, classes=classes, components=components,
-                   ranks=np.zeros(classes, np.intc))
-    return _map("rx_classes", cube, 1, valid, nodata, dict(threads=threads, progress=progress, device=device, options=options))[..., 0]
+    ranks, skip = np.zeros(classes, np.intc), options.get("skip") or 0
+    options = dict(options, labels=labels, classes=classes, components=components, ranks=ranks)
+    scores = _map("rx_classes", cube, 1, valid, nodata, dict(threads=threads, progress=progress, device=device, options=options))[..., 0]
+    if components is None and ranks.any():
+        fewest = np.where(ranks > 0, ranks, np.shape(cube)[-1] + 1).argmin()
+        _warn_of_rank("rx_classes", ranks[fewest] + skip, np.shape(cube)[-1], " of class %d" % fewest)
+    return scores
 
 
 @labelled("pixels")
@@ -315,7 +341,8 @@ def detect(cube: ArrayLike, targets: ArrayLike, method: str = "mf", *, ridge: fl
     subspace detector, 0 to 1: one score (lines, samples) for all targets together, the share that they explain of what
     `undesired` leaves of the pixel).
 
-    ridge: this share of the mean variance is added to the diagonal of the covariance, for few pixels or dependent bands.
+    ridge: this share of the mean variance is added to the diagonal of the covariance, for few pixels or dependent bands: without
+    it a band of which the others leave less than 1e-12 is an ArgumentError.
     background: (mean, covariance), (bands,) and (bands, bands), in place of those of the cube; "glrt" needs (mean, covariance,
     number of pixels). valid, nodata: as of fit; missing pixels score NaN.
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ._arrays import _array, _count, _covariance, _cube, _data, _is_nodata, _missing, _number, _wide
 from ._labels import _to_nanometres, is_labelled, labelled
-from ._library import ArgumentError, _float, _only_with, _word
+from ._library import ArgumentError, _float, _only_with, _warn, _word
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -188,7 +187,7 @@ def bands(cube: ArrayLike, *, wavelengths: ArrayLike | None = None, bbl: ArrayLi
         noise = np.minimum(1, share * pixels / (pixels - len(used)))
         snr[used] = (1 - noise) / noise
     elif len(used) > 1:
-        warnings.warn("bands: %d valid pixels are too few to tell noise in %d bands" % (pixels, len(used)), RuntimeWarning, 3)
+        _warn("bands: %d valid pixels are too few to tell noise in %d bands" % (pixels, len(used)))
     reasons[snr < band_snr] = "noise"
     _used(reasons)
     return reasons == "", snr, reasons

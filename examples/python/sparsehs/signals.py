@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from ._arrays import NO_MASK, _array, _count, _data, _missing, _rows, _signals, _whole
-from ._library import ArgumentError, Cancelled, _double, _float, _word
+from ._library import ArgumentError, Cancelled, _double, _float, _warn, _word
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -356,8 +355,8 @@ def lasso(D: ArrayLike, Y: ArrayLike, lambda1: ArrayLike, lambda2: float = 0.0, 
                  sweeps=sweeps, gaps=codes.gaps, report=report, **_gram(gram, n, library), **codes._given())
     report = dict(zip(LASSO_REPORT, report.tolist()))
     if report["not_reached"]:
-        warnings.warn("lasso: %d of %d codes are further from their minimum than asked for (gap %.2g); raise sweeps%s, or gap"
-                      % (report["not_reached"], m * count, report["gap"], " or most" if report["cut"] else ""), RuntimeWarning, 2)
+        _warn("lasso: %d of %d codes are further from their minimum than asked for (gap %.2g); raise sweeps%s, or gap"
+              % (report["not_reached"], m * count, report["gap"], " or most" if report["cut"] else ""))
     paths = [_part(codes, i * m, m, report) for i in range(count)]
     return paths if np.ndim(lambda1) else paths[0]
 
