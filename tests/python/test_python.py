@@ -345,6 +345,36 @@ def test_lasso_is_that_of_sklearn(positive):
         assert sparsehs.lasso(D, Y, 0.01, most=2).used.max() == 2
 
 
+@pytest.mark.parametrize("real", REALS)
+@pytest.mark.parametrize("given", [{}, dict(lambda2=0.7), dict(relative=True), dict(relative=True, nonnegative=True), dict(nonnegative=True)])
+def test_each_lambda_has_its_own_report(real, given):
+    Y, D, _ = planted(real=real)
+    lambdas = [0.9, 0.3, 0.1, 0.05]
+    path = sparsehs.lasso(D, Y, lambdas, **given)
+    for lambda1, codes in zip(lambdas, path):
+        alone = sparsehs.lasso(D, Y, lambda1, **given)
+        for name in "not_reached", "cut":
+            assert codes.report[name] == alone.report[name] == 0
+        assert codes.report["objective"] == pytest.approx(alone.report["objective"], rel=1e-3 if real is np.float32 else 1e-6, abs=1e-6)
+        assert codes.report["nonzeros"] == codes.used.sum() and codes.report["gap"] == codes.gaps.max()
+    assert path[0].report["nonzeros"] < path[2].report["nonzeros"]
+
+
+def test_reports_of_lambdas_count_what_is_cut_or_not_reached():
+    Y, D, _ = planted()
+    for given, name in (dict(most=3), "cut"), (dict(sweeps=1), "not_reached"):
+        with pytest.warns(RuntimeWarning, match="lasso: .* codes are further from their minimum"):
+            path = sparsehs.lasso(D, Y, [2.0, 0.1], **given)
+        for lambda1, codes in zip([2.0, 0.1], path):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                alone = sparsehs.lasso(D, Y, lambda1, **given)
+            if name == "cut" or lambda1 == 2.0:  # after one sweep from elsewhere others are not reached
+                assert codes.report[name] == alone.report[name] and codes.report["not_reached"] == alone.report["not_reached"]
+        assert path[1].report[name] > path[0].report[name]
+    assert sparsehs.lasso(D, Y[:0], [2.0, 0.1])[1].report == dict.fromkeys(("nonzeros", "not_reached", "cut", "objective", "gap"), 0)
+
+
 def test_online_learning():
     Y, D, _ = planted(m=6000, p=20, n=30)
     learnt = sparsehs.online(Y, 30, 3, epochs=6, batch=256, seed=3)

@@ -328,7 +328,9 @@ def lasso(D: ArrayLike, Y: ArrayLike, lambda1: ArrayLike, lambda2: float = 0.0, 
         |y - Dx|^2 / 2 + lambda1 |x|_1 + lambda2 |x|^2 / 2.
 
     D (n, p): the dictionary, one atom a row. Y (m, p): the signals. lambda1 is in the unit of D @ y; scikit-learn's alpha is
-    lambda1 / p. Returns Codes with gaps and report; for several lambda1, which best descend, a list of Codes, one for each.
+    lambda1 / p. Returns Codes with gaps and report; for several lambda1, which best descend, a list of Codes, one for each. report:
+    nonzeros, not_reached (signals whose gap is above what was asked for), cut, objective (the sum of all signals), and gap, the
+    largest.
 
     relative: lambda1 counts times the largest |D @ y| of each signal, with nonnegative times the largest D @ y, so that from 1 on
     no atom is used. nonnegative: x >= 0. gap: end when the objective is at most gap |y|^2 / 2 above its minimum (default 1e-5, in
@@ -358,7 +360,44 @@ def lasso(D: ArrayLike, Y: ArrayLike, lambda1: ArrayLike, lambda2: float = 0.0, 
         _warn("lasso: %d of %d codes are further from their minimum than asked for (gap %.2g); raise sweeps%s, or gap"
               % (report["not_reached"], m * count, report["gap"], " or most" if report["cut"] else ""))
     paths = [_part(codes, i * m, m, report) for i in range(count)]
+    if count > 1:
+        _report_each(paths, D, Y, lambdas, dict(lambda2=lambda2, relative=relative, nonnegative=nonnegative), gap, stride)
     return paths if np.ndim(lambda1) else paths[0]
+
+
+AT_ONCE = 2**22  # values of objectives that are formed at a time
+
+
+def _report_each(paths, D, Y, lambdas, options, gap, stride):
+    """The library's report is of all lambda1 together. This makes one for each. A signal counts as cut that has as many
+    coefficients as there is room for and does not reach its gap."""
+    real = Y.dtype.type
+    wanted = real((1e-5 if real is np.float32 else 1e-10) if gap is None else gap)
+    for part, objective in zip(paths, _objectives(paths, D, Y, lambdas, **options)):
+        above = ~(part.gaps <= wanted)
+        cut = above & (part.used == stride) if stride < part.n else above & False
+        part.report = dict(zip(LASSO_REPORT, (float(part.used.sum()), float(above.sum()), float(cut.sum()), objective,
+                                              float(part.gaps.max(initial=0)))))
+
+
+def _objectives(paths, D, Y, lambdas, lambda2, relative, nonnegative):
+    """|y - Dx|^2 / 2 + lambda1 |x|_1 + lambda2 |x|^2 / 2 of all signals, for each lambda1."""
+    D, sums = D.astype(np.float64), np.zeros(len(lambdas))
+    step = max(1, AT_ONCE // sum(D.shape))
+    for first in range(0, len(Y), step):
+        y = Y[first:first + step].astype(np.float64)
+        largest = 1.0
+        if relative:
+            products = y @ D.T
+            largest = (products if nonnegative else np.abs(products)).max(axis=1, initial=0)
+        for k, part in enumerate(paths):
+            x = Codes(0, part.n, 1, np.float64)
+            x.used, x.atoms = part.used[first:first + step], part.atoms[first:first + step]
+            x.coefs = part.coefs[first:first + step].astype(np.float64)
+            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+                left = np.square(y - x.decode(D)).sum() / 2
+                sums[k] += left + (lambdas[k] * largest * np.abs(x.coefs).sum(axis=1)).sum() + lambda2 / 2 * np.square(x.coefs).sum()
+    return sums.tolist()
 
 
 def _part(codes, first, count, report):
