@@ -218,12 +218,19 @@ EXPORT const char *shim_device_name(const void *device) {
 #endif
 }
 
+/* An option in the library's type. What is above 0 stays so, since 0 is the option's default or none. */
+static shs_real real_of(double x) {
+    const shs_real y = (shs_real)x;
+    if (x > 0 && y == 0) return (shs_real)1e-45; /* the smallest number above 0 */
+    return y;
+}
+
 /* ---- signals ----------------------------------------------------------------------------------------------------- */
 
 static shs_omp_options coding_of(CODING) {
     shs_omp_options o = SHS_ZERO;
     o.sparsity = sparsity;
-    o.tolerance = (shs_real)tolerance;
+    o.tolerance = real_of(tolerance);
     o.selection = selection;
     o.nonnegative = nonnegative;
     o.mask = mask;
@@ -301,8 +308,8 @@ ENTRY(lasso, (CALL, SIGNALS, int n, const shs_real *D, int ldd, const shs_real *
     o.lambdas = lambdas;
     o.lambda_count = lambda_count;
     o.relative = relative;
-    o.lambda2 = (shs_real)lambda2;
-    o.gap = (shs_real)gap;
+    o.lambda2 = real_of(lambda2);
+    o.gap = real_of(gap);
     o.sweeps = sweeps;
     o.nonnegative = nonnegative;
     o.gram = gram;
@@ -355,16 +362,16 @@ ENTRY(ksvd,
     o.seed = seed;
     o.first_iteration = first_iteration;
     o.replace = replace;
-    o.prune_coherence = (shs_real)prune_coherence;
+    o.prune_coherence = real_of(prune_coherence);
     o.prune_uses = prune_uses;
     o.keep = keep;
     o.stop_improvement = stop_improvement;
     o.stop_patience = stop_patience;
-    o.regularisation = (shs_real)regularisation;
-    o.regularisation_decay = (shs_real)regularisation_decay;
+    o.regularisation = real_of(regularisation);
+    o.regularisation_decay = real_of(regularisation_decay);
     o.regularised_iterations = regularised_iterations;
-    o.incoherence = (shs_real)incoherence;
-    o.coherence = (shs_real)coherence;
+    o.incoherence = real_of(incoherence);
+    o.coherence = real_of(coherence);
     o.coherence_rounds = coherence_rounds;
     if (iterations > 0) {
         report.history = calloc((size_t)iterations, sizeof *report.history);
@@ -434,7 +441,7 @@ ENTRY(online, (CALL, SIGNALS, int n, int sparsity, double tolerance, shs_selecti
     from.epochs = epochs;
     from.seed = seed;
     o.coding.sparsity = sparsity;
-    o.coding.tolerance = (shs_real)tolerance;
+    o.coding.tolerance = real_of(tolerance);
     o.coding.selection = selection;
     o.nonnegative = nonnegative;
     o.coding.gram_mode = gram_mode;
@@ -450,7 +457,7 @@ ENTRY(online, (CALL, SIGNALS, int n, int sparsity, double tolerance, shs_selecti
     o.seed = seed;
     o.start_weight = start_weight;
     o.replace = replace;
-    o.prune_coherence = (shs_real)prune_coherence;
+    o.prune_coherence = real_of(prune_coherence);
     o.replace_every = replace_every;
     o.test = test;
     o.test_m = test_m;
@@ -519,7 +526,7 @@ ENTRY(approximate, (CALL, IMAGE, PATCHES, int p, int n, const shs_real *D, CODIN
     THE_IMAGE;
     THE_PATCHES;
     const shs_omp_options options = CODING_OPTIONS;
-    return shs_patches_approximate(&ctx, &image, &set, n, D, p, &options, (shs_real)lambda, out, NULL);
+    return shs_patches_approximate(&ctx, &image, &set, n, D, p, &options, real_of(lambda), out, NULL);
 }
 
 ENTRY(noise_sigma, (CALL, IMAGE, double *sigma, int *guess)) {

@@ -536,6 +536,47 @@ def test_codes_whose_arrays_were_changed():
             refused(use, words)
 
 
+def test_what_single_precision_does_not_hold_is_refused():
+    Y, D, _ = planted(real=np.float32)
+    wide = D.astype(np.float64)
+    ahead = np.ones(wide.shape)
+    ahead[7] = 1e-60
+    cube = np.abs(Y[:5]) + np.float32(1)
+    part = " of row 7 is .*e-6.*, expected 1.18e-38 to 3.4e.38"
+    for call, words in ((lambda: sparsehs.omp(wide * 1e-60, Y, 3), "dictionary: the largest value of row 0 is .*e-6.*, expected 1.18e-38"),
+                        (lambda: sparsehs.omp(wide * 1e-40, Y, 3), "dictionary: the largest value of row 0 is .*e-4.*, expected 1.18e-38"),
+                        (lambda: sparsehs.omp(wide * 1e60, Y, 3), r"dictionary: the largest value of row 0 is .*e\+.*, expected 1.18e-38"),
+                        (lambda: sparsehs.omp(wide * ahead, Y, 3), "dictionary: the largest value" + part),
+                        (lambda: sparsehs.lasso(wide * ahead, Y, 0.1), "dictionary: the largest value" + part),
+                        (lambda: sparsehs.lasso(D, Y, 1e60), r"lambda1: 1e\+60, expected 0 or more and at most 3.4e\+38"),
+                        (lambda: sparsehs.omp(D, Y, 3, weights=np.full(24, 1e-60)), "weights: the largest value is 1e-60"),
+                        (lambda: sparsehs.omp(D, Y, 3, weights=np.full(24, 1e60)), r"weights: the largest value is 1e\+60"),
+                        (lambda: sparsehs.omp(D, Y[:48], 3, weights=ahead), "weights: the largest value" + part),
+                        (lambda: sparsehs.omp(D, Y, 3, gram=(wide @ wide.T) * 1e-60), "gram: the largest value of row 0"),
+                        (lambda: sparsehs.omp(D, Y, tolerance_each=np.full(600, 1e60)), "tolerance_each: the largest value of row 0"),
+                        (lambda: sparsehs.omp_gram(D @ D.T, Y @ D.T, 3, norms2=np.full(600, 1e-60)), "norms2: the largest value of row 0"),
+                        (lambda: sparsehs.ksvd(Y, 48, 3, 1, start=wide * ahead), "start: the largest value" + part),
+                        (lambda: sparsehs.ksvd(Y, 48, 3, 1, test=wide * ahead), "test: the largest value" + part),
+                        (lambda: sparsehs.omp(D, Y, 3).decode(wide * ahead), "dictionary: the largest value" + part),
+                        (lambda: sparsehs.unmix_sparse(cube, np.abs(wide) * ahead), "library: the largest value" + part),
+                        (lambda: sparsehs.unmix_sparse(cube, np.abs(wide) * ahead, "nnomp"), "library: the largest value" + part)):
+        refused(call, words)
+    want = sparsehs.omp(D, Y, 3)
+    assert np.array_equal(sparsehs.omp(wide, Y, 3).coefs, want.coefs)
+    assert np.array_equal(sparsehs.omp(wide * 2.0**-100, Y, 3).atoms, want.atoms)
+    state = sparsehs.online(Y.astype(np.float64), 30, 3)
+    state.D = state.D * 1e-60
+    refused(lambda: sparsehs.online(Y, 30, 3, state=state), "state.D: the largest value of row 0")
+
+
+def test_numbers_that_are_0_in_single_precision_are_not_the_default():
+    Y, D, _ = planted(real=np.float32)
+    assert np.array_equal(sparsehs.ksvd(Y, 30, tolerance=1e-60, iterations=2).D, sparsehs.ksvd(Y, 30, tolerance=1e-44, iterations=2).D)
+    assert sparsehs.omp(D, Y, tolerance=1e-60).used.min() > 3
+    with pytest.warns(RuntimeWarning, match="lasso: .* further from their minimum"):
+        sparsehs.lasso(D, Y, 0.1, gap=1e-60)
+
+
 def test_masks_of_what_is_not_a_cube():
     cube = scene()
     labels = (np.arange(2000).reshape(40, 50) % 2)

@@ -34,12 +34,29 @@ def _data(x):
     return x.data if isinstance(x, np.ma.MaskedArray) else x
 
 
+def _cast(x, name, real):
+    """An array in this type, in the machine's byte order. A smaller type must not make a row infinite or take all its digits."""
+    with np.errstate(over="ignore", under="ignore"):
+        made = np.asarray(x, real)
+    if x.dtype.kind != "f" or x.dtype.itemsize <= made.dtype.itemsize or not x.size:
+        return made
+    limits = np.finfo(made.dtype)
+    largest = np.abs(x).max(axis=-1)
+    with np.errstate(invalid="ignore"):  # infinity and NaN are left to the library
+        wrong = (largest > limits.max) & np.isfinite(largest) | (largest < limits.tiny) & (largest > 0)
+    if wrong.any():
+        row = np.argwhere(wrong)[0].tolist()
+        raise ArgumentError("%s: the largest value%s is %.3g, expected %.3g to %.3g as of %s; scale it, or give signals in a wider type"
+                            % (name, " of row %d" % row[0] if row else "", largest[tuple(row)], limits.tiny, limits.max, made.dtype))
+    return made
+
+
 def _rows(x, name, real):
     """A matrix whose rows C finds `ld` values apart, in this type; copied only where it is not so already."""
     x = _array(x, name)
     if x.ndim != 2:
         raise ArgumentError("%s: must be a matrix with one row each, but it has %d dimensions" % (name, x.ndim))
-    x = np.asarray(x, real)  # in the machine's byte order
+    x = _cast(x, name, real)
     step, value = x.strides
     few = x.shape[0] < 2  # strides of none and of one row mean nothing
     ahead = few or (step >= x.shape[1] * x.itemsize and step % x.itemsize == 0 and step // x.itemsize < 2**31)

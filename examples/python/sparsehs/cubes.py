@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from ._arrays import _count, _covariance, _cube, _data, _is_nodata, _missing, _whole, _wide
+from ._arrays import _cast, _count, _covariance, _cube, _data, _is_nodata, _missing, _whole, _wide
 from ._labels import labelled
 from ._library import ArgumentError, _float, _only_with, _warn, _word
 from .signals import lasso, omp
@@ -585,6 +585,7 @@ def unmix_sparse(cube: ArrayLike, library: ArrayLike, method: str = "lasso", *, 
     there = np.isfinite(a).all(2) & (given["valid"] != 0 if "valid" in given else True)
     if nodata is not None:
         there &= ~_is_nodata(a, nodata).any(2)
+    _cast(spectra, "library", of.real)  # an abundance beyond the range of the cube's type is none
     shares = np.full(a.shape[:2] + (len(spectra),), np.nan, of.real)
     pixels = np.ascontiguousarray(a[there], of.real)
     if len(pixels) and method == "lasso":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from ._arrays import NO_MASK, _array, _count, _data, _missing, _rows, _signals, _whole
+from ._arrays import NO_MASK, _array, _cast, _count, _data, _missing, _rows, _signals, _whole
 from ._library import ArgumentError, Cancelled, _double, _float, _warn, _word
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _coding(library, shape, options, sparsity, tolerance):
         if options.get(name) is not None:
             given = _array(options[name], name)
             if name == "weights" and given.shape == (p,):
-                options[name], options[ld] = np.ascontiguousarray(given, kind), 0
+                options[name], options[ld] = np.ascontiguousarray(_cast(given, name, kind)), 0
                 continue
             if given.shape != (m, p):
                 raise ArgumentError("%s: its shape is %s, expected %s as the signals" % (name, given.shape, (m, p)))
@@ -158,7 +158,7 @@ def _one_a_signal(x, name, m, real):
     x = _array(x, name)
     if x.shape != (m,):
         raise ArgumentError("%s: its shape is %s, expected one value a signal, (%d,)" % (name, x.shape, m))
-    return np.ascontiguousarray(x, real)
+    return np.ascontiguousarray(_cast(x[:, None], name, real)[:, 0])
 
 
 def _sparsity_each(limits, m):
@@ -289,9 +289,7 @@ def omp_gram(gram: ArrayLike | None, correlations: ArrayLike, sparsity: int | No
     codes = Codes(m, n, _stride(sparsity, n, n, options), library.real)
     report = None
     if norms2 is not None:
-        norms2 = np.ascontiguousarray(_array(norms2, "norms2"), library.real)
-        if norms2.shape != (m,):
-            raise ArgumentError("norms2: its shape is %s, expected one value a signal, (%d,)" % (norms2.shape, m))
+        norms2 = _one_a_signal(norms2, "norms2", m, library.real)
         codes.errors2, report = np.empty(m, library.real), np.zeros(4)
     elif tolerance or options.get("tolerance_each") is not None:
         raise ArgumentError("norms2: a tolerance needs |y|^2 of each signal; give norms2, or sparsity alone")
@@ -343,16 +341,11 @@ def lasso(D: ArrayLike, Y: ArrayLike, lambda1: ArrayLike, lambda2: float = 0.0, 
     (m, p) = Y.shape
     D, ldd = _dictionary(D, p, library.real)
     n = D.shape[0]
-    lambdas = np.atleast_1d(np.asarray(_array(lambda1, "lambda1"), library.real))
-    if lambdas.ndim > 1 or lambdas.size < 1:
-        raise ArgumentError("lambda1: its shape is %s, expected one number or a list of numbers" % (lambdas.shape,))
-    wrong = lambdas[~((lambdas >= 0) & (lambdas < np.inf))]
-    if wrong.size:
-        raise ArgumentError("lambda1: %g, expected 0 or more" % wrong[0])
+    lambdas = _lambdas(lambda1, library.real)
     count, stride = lambdas.size, n if most is None else min(n, _count(most, "most"))
     codes = Codes(m * count, n, max(1, stride), library.real)
     codes.gaps, report = np.zeros(m * count, library.real), np.zeros(5)
-    library.call("lasso", None, threads, progress, device, p=p, m=m, Y=Y, ldy=ldy, n=n, D=D, ldd=ldd, lambdas=np.ascontiguousarray(lambdas),
+    library.call("lasso", None, threads, progress, device, p=p, m=m, Y=Y, ldy=ldy, n=n, D=D, ldd=ldd, lambdas=lambdas,
                  lambda_count=count, lambda2=lambda2, relative=bool(relative), nonnegative=bool(nonnegative), gap=gap,
                  sweeps=sweeps, gaps=codes.gaps, report=report, **_gram(gram, n, library), **codes._given())
     report = dict(zip(LASSO_REPORT, report.tolist()))
@@ -400,6 +393,19 @@ def _objectives(paths, D, Y, lambdas, lambda2, relative, nonnegative):
     return sums.tolist()
 
 
+def _lambdas(lambda1, real):
+    """The lambda1 of a path, or the only one."""
+    lambdas = np.atleast_1d(_array(lambda1, "lambda1"))
+    if lambdas.ndim > 1 or lambdas.size < 1:
+        raise ArgumentError("lambda1: its shape is %s, expected one number or a list of numbers" % (lambdas.shape,))
+    most = float(np.finfo(real).max)
+    wrong = lambdas[~((lambdas >= 0) & (lambdas <= most))]
+    if wrong.size:
+        raise ArgumentError("lambda1: %g, expected 0 or more and at most %.3g" % (wrong[0], most))
+    with np.errstate(under="ignore"):
+        return np.ascontiguousarray(lambdas, real)
+
+
 def _part(codes, first, count, report):
     """Some of the codes, with no more room than their atoms take."""
     rows = slice(first, first + count)
@@ -440,7 +446,7 @@ def _start(start, n, p, real):
         return np.zeros((n, p), real), None
     if isinstance(start, str):
         return np.zeros((n, p), real), _word("start", start, STARTS)
-    D = np.array(_array(start, "start"), real, order="C")
+    D = np.array(_cast(_array(start, "start"), "start", real), order="C")
     if D.shape != (n, p):
         raise ArgumentError("start: its shape is %s, expected (%d, %d): atoms, values" % (D.shape, n, p))
     return D, "given"
@@ -587,7 +593,7 @@ def online(Y: ArrayLike, atoms: int | None = None, sparsity: int | None = None, 
         D, start = _start(start, n, p, library.real)
         made = Online(D)
     else:
-        D, start = np.array(state.D, library.real, order="C"), "given"
+        D, start = np.array(_cast(np.asarray(state.D), "state.D", library.real), order="C"), "given"
         made = Online(D, state)
     if m == 0:
         return made
