@@ -628,6 +628,23 @@ def test_a_covariance_has_two_triangles():
     single[0, 1] *= 1 + 1e-6
     assert np.allclose(sparsehs.detect(cube, target, background=(mean, single)), sparsehs.detect(cube, target, background=(mean, C)), atol=1e-3)
     refused(lambda: sparsehs.detect(cube, target, background=(mean,)), "background: expected .mean, covariance. or")
+    below, far, bent = C.copy(), C.copy(), np.eye(12)
+    below[3, 3] = -1
+    far[0, 1] = far[1, 0] = 1.1 * math.sqrt(C[0, 0] * C[1, 1])
+    bent[:3, :3] = [[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]]
+    unit = np.outer(*[np.logspace(-9, 9, 12)] * 2)
+    for wrong, words in ((below, r"\(3, 3\) is -1, expected a variance, 0 or more"),
+                         (far, r"\(0, 1\) is .*, expected at most .* in magnitude, as the variances of the two bands are"),
+                         (bent * unit, "its correlation has an eigenvalue of -0.8, expected none below 0")):
+        refused(lambda: sparsehs.detect(cube, target, background=(mean, wrong), ridge=5.0), "background covariance: " + words)
+        refused(lambda: sparsehs.mnf(cube, noise=wrong), "noise: " + words)
+        refused(lambda: sparsehs.count(cube, noise=wrong), "noise: " + words)
+    flat = np.r_[X[:5], X[:5] * 3] @ np.random.default_rng(0).normal(size=(12, 12))
+    low = np.cov(flat.T)
+    low[5] = low[:, 5] = 0
+    for good in low, low.astype(np.float32), low * unit, C * unit:  # of few dimensions, and rounded
+        assert sparsehs.mnf(cube, 2, noise=good)[1].components == 2
+    refused(lambda: sparsehs.mnf(cube, noise=np.full((12, 12), np.nan)), "NaN")
 
 
 def test_options_of_another_kind_are_refused():
