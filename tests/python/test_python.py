@@ -603,8 +603,10 @@ def test_whole_numbers_do_not_wrap_around():
     for low in np.iinfo(np.int64).min, -2**32:
         got = sparsehs.rx_classes(cube, np.where(labels == 0, low, 1))
         assert np.array_equal(got, sparsehs.rx_classes(cube, np.where(labels == 0, -1, 1)), True)
-    refused(lambda: sparsehs.rx_classes(cube, labels + 2**32), "labels: the largest is 4294967297, expected below 2147483647")
-    refused(lambda: sparsehs.rx_classes(cube, labels.astype(np.uint64) + np.uint64(2**63)), "labels: the largest is 9223372036854775809")
+    for high in labels + 2**32, labels * 2**31, labels.astype(np.uint64) + np.uint64(2**63), np.where(labels > 0, 9999, 7), labels > 0:
+        assert np.array_equal(sparsehs.rx_classes(cube, high), sparsehs.rx_classes(cube, labels))
+        found = sparsehs.detect(cube, cube[0, 0], labels=np.ma.masked_array(high, labels == 0))
+        assert np.array_equal(found, sparsehs.detect(cube, cube[0, 0], labels=labels - 1), equal_nan=True)
     refused(lambda: sparsehs.rx_classes(cube, labels * 1.0), "labels: must be whole numbers", TypeError)
     Y, D, _ = planted()
     coding = lambda limits: sparsehs.omp(D, Y, sparsity_each=limits)  # noqa: E731
@@ -614,6 +616,26 @@ def test_whole_numbers_do_not_wrap_around():
     assert coding(np.full(600, 2, np.uint8)).used.max() == 2
     for kind in np.uint8, np.uint64:
         refused(lambda: sparsehs.omp(D, Y, 3, groups=np.array([0, 200, 100], kind)), "groups: .* ascend")
+
+
+LITTLE_MEMORY = """
+import resource, numpy as np, sparsehs
+cube = np.ones((3, 4, 12))
+resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32))
+try:
+    sparsehs.ppi(cube, 10**8)
+except sparsehs.OutOfMemory as error:
+    print(error)
+print(np.isfinite(sparsehs.detect(np.random.default_rng(0).random((40, 50, 200)), np.ones(200), ridge=0.1,
+                                  labels=np.arange(2000).reshape(40, 50) % 2 * 30000)).all())
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems do not keep to RLIMIT_AS")
+def test_memory_that_lacks_is_named_and_labels_take_little():
+    said = subprocess.run([sys.executable, "-c", LITTLE_MEMORY], env=dict(os.environ, PYTHONPATH=PYTHON, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1"),
+                          capture_output=True, text=True, check=True).stdout
+    assert re.search(r"\(ppi: lines 3, samples 4, bands 12, count 100000000\)\nTrue", said), said
 
 
 def test_a_covariance_has_two_triangles():

@@ -189,6 +189,8 @@ Progress = Union[bool, None, Callable[[str, int, int, float], object]]
 _Progress = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_double)
 _NUMBERS = {"int": ctypes.c_int, "size_t": ctypes.c_size_t, "ptrdiff_t": ctypes.c_ssize_t, "uint64_t": ctypes.c_uint64,
             "double": ctypes.c_double}
+_SIZES = ("m", "p", "n", "sparsity", "stride", "lambda_count", "batch", "test_m", "height", "width", "channels", "lines", "samples", "bands",
+          "components", "classes", "targets", "count", "outer")
 
 
 class _Library:
@@ -260,6 +262,11 @@ class _Library:
         error.status = name
         raise error
 
+    def sizes(self, name, given):
+        """The sizes in a call, for an error about memory."""
+        words = ["%s %d" % (size, given[size]) for size in _SIZES if isinstance(given.get(size), (int, np.integer))]
+        return " (%s: %s)" % (name, ", ".join(words))
+
     def argument(self, parameter, given):
         """What C gets for it. Arrays have the type that the library says, and are written to only where they may be."""
         its, const, kind, stars = parameter
@@ -330,7 +337,8 @@ class _Library:
                     with self.lock:  # a device is for one thread at a time
                         status = function(*arguments)
         if status:
-            self.fail(status)
+            lacking = self.c.shim_name(status) == b"SHS_NO_MEMORY"
+            self.fail(status, behind=self.sizes(name, given) if lacking else "")
 
 
 _SIGNALS = tuple(signal.valid_signals())  # asked once: it takes as long as a small call

@@ -254,16 +254,15 @@ def rx(cube: ArrayLike, components: int | None = None, **options: Any) -> np.nda
 
 
 def _labels(labels, cube):
-    """The class of each pixel, from 0 on, and how many classes there are. A pixel whose label is masked has none."""
+    """The class of each pixel, numbered from 0 on without gaps, since the library makes room for every number; -1 where it has
+    none. And the label of each class. A pixel whose label is masked has none."""
     hidden = _missing(labels)
     labels = _whole(_data(labels), "labels", np.shape(cube)[:-1])
-    if hidden is not None:
-        labels = np.where(hidden, np.int8(0), labels)  # what lies below a mask may be any number
-    largest = int(labels.max(initial=0))
-    if largest >= 2**31 - 1:
-        raise ArgumentError("labels: the largest is %d, expected below %d" % (largest, 2**31 - 1))
-    none = labels < 0 if hidden is None else hidden | (labels < 0)
-    return np.ascontiguousarray(np.where(none, -1, labels), np.intc), largest + 1
+    there = labels >= 0 if hidden is None else ~hidden & (labels >= 0)
+    names, numbers = np.unique(labels[there], return_inverse=True)
+    classes = np.full(labels.shape, -1, np.intc)
+    classes[there] = numbers.ravel()
+    return classes, names
 
 
 @labelled("pixels")
@@ -274,13 +273,13 @@ def rx_classes(cube: ArrayLike, labels: ArrayLike, *, components: int | None = N
     0 or masked: the pixel is missing, and its score NaN. So are scores of classes without pixels or variance; where all are, an
     ArgumentError says so. Scores are of the components above rounding, as of rx. A RuntimeWarning names the class that has fewest,
     if these are fewer than bands and components is None. Options: skip, trim, trim_rounds, divisor, precise, as of fit."""
-    labels, classes = _labels(labels, cube)
-    ranks, skip = np.zeros(classes, np.intc), options.get("skip") or 0
-    options = dict(options, labels=labels, classes=classes, components=components, ranks=ranks)
+    labels, names = _labels(labels, cube)
+    ranks, skip = np.zeros(max(1, len(names)), np.intc), options.get("skip") or 0
+    options = dict(options, labels=labels, classes=len(ranks), components=components, ranks=ranks)
     scores = _map("rx_classes", cube, 1, valid, nodata, dict(threads=threads, progress=progress, device=device, options=options))[..., 0]
     if components is None and ranks.any():
         fewest = np.where(ranks > 0, ranks, np.shape(cube)[-1] + 1).argmin()
-        _warn_of_rank("rx_classes", ranks[fewest] + skip, np.shape(cube)[-1], " of class %d" % fewest)
+        _warn_of_rank("rx_classes", ranks[fewest] + skip, np.shape(cube)[-1], " of class %d" % names[fewest])
     return scores
 
 
@@ -365,7 +364,8 @@ def detect(cube: ArrayLike, targets: ArrayLike, method: str = "mf", *, ridge: fl
         given.update(undesired=_spectra(undesired, "undesired", cube))
         given.update(undesired_count=len(given["undesired"]))
     if labels is not None:
-        given["labels"], given["classes"] = _labels(labels, cube)
+        given["labels"], names = _labels(labels, cube)
+        given["classes"] = max(1, len(names))
     given["columns"] = int(columns)
     count = 1 if method == "amsd" else len(spectra)
     out = _map("detect", cube, count, valid, nodata, dict(threads=threads, progress=progress, device=device), **given)
