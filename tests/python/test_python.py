@@ -525,6 +525,9 @@ def test_codes_whose_arrays_were_changed():
     turned.coefs, turned.atoms = np.asfortranarray(turned.coefs), turned.atoms.astype(np.int64)
     for codes in part, few, turned:
         assert np.allclose(codes.decode(D), codes.toarray() @ D) and np.allclose(codes.tocsr().toarray(), codes.toarray())
+    twice = sparsehs.omp(D, Y, 3)
+    twice.atoms[::2, 2] = twice.atoms[::2, 0]
+    assert np.allclose(twice.decode(D), twice.toarray() @ D) and np.allclose(twice.tocsr().toarray(), twice.toarray())
     for name, value, words in (("atoms", lambda a: a[:10], r"atoms: its shape is \(10, 3\), expected \(600, any\)"),
                                ("coefs", lambda a: a[:10], r"coefs: its shape is \(10, 3\), expected \(600, 3\) as atoms"),
                                ("used", lambda a: a + 1, "used: signal 0 has 4 atoms, expected 0 to 3"),

@@ -70,11 +70,12 @@ class Codes:
         return there
 
     def toarray(self) -> np.ndarray:
-        """The codes as a dense matrix (m, n)."""
-        rows, places = np.nonzero(self._there())
-        X = np.zeros((len(self), self.n), self.coefs.dtype)
-        X[rows, self.atoms[rows, places]] = self.coefs[rows, places]
-        return X
+        """The codes as a dense matrix (m, n). Coefficients of an atom that a signal has twice add up, as in tocsr and decode."""
+        there = self._there()
+        X = np.zeros(len(self) * self.n, self.coefs.dtype)
+        places = self.n * np.arange(len(self))[:, None] + self.atoms
+        np.add.at(X, places[there], self.coefs[there])
+        return X.reshape(len(self), self.n)
 
     def tocsr(self) -> scipy.sparse.csr_matrix:
         """The codes as a sparse matrix (m, n) of scipy."""
