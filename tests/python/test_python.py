@@ -1647,6 +1647,31 @@ def test_similarities_are_those_of_their_definitions():
         sparsehs.similarity(cube, library, "sum")
 
 
+def test_similarities_and_differences_in_any_unit():
+    """Squares of the values may be beyond the range of numbers."""
+    rng = np.random.default_rng(4)
+    cube, targets = rng.random((4, 5, 6)) + 0.1, rng.random((3, 6)) + 0.1
+    other = cube + rng.normal(0, 0.1, cube.shape)
+    off, angle = sparsehs.compare(cube, other)
+    methods = "sam", "sid", "sidsam", "jmsam", "ns3"
+    want = {method: sparsehs.similarity(cube, targets, method) for method in methods}
+    for exponent in -1000, -600, 600, 1020:
+        unit = 2.0**exponent
+        scaled = sparsehs.compare(cube * unit, other * unit)
+        assert np.array_equal(scaled[0], off * unit) and np.array_equal(scaled[1], angle)
+        for method in methods[:4]:
+            assert np.array_equal(sparsehs.similarity(cube * unit, targets * unit, method), want[method])
+        for method in methods[:3]:
+            assert np.array_equal(sparsehs.similarity(cube * unit, targets, method), want[method])
+    ns3 = sparsehs.similarity(cube * 2.0**-1000, targets * 2.0**-1000, "ns3")
+    assert np.allclose(ns3, 1 - np.cos(want["sam"]))
+    assert np.isfinite(sparsehs.similarity(cube * 2.0**-1000, targets, "jmsam")).all()
+    assert np.array_equal(sparsehs.compare(cube * 1e-300, other)[1] > 0, angle > 0)
+    faint = sparsehs.unmix_sparse(cube * 2.0**-1000, targets * 2.0**-1000)
+    assert np.allclose(faint, sparsehs.unmix_sparse(cube, targets), atol=1e-9)
+    refused(lambda: sparsehs.correct(cube + 1e308, "iarr"), "iarr: the mean of band 1 is inf, expected above 0 and finite")
+
+
 def test_mixtures_are_taken_apart():
     from scipy.optimize import nnls
     rng = np.random.default_rng(3)

@@ -394,28 +394,46 @@ def similarity(cube: ArrayLike, spectra: ArrayLike, method: str = "sam", *, vali
     missing = ~np.isfinite(x).all(2) | (given["valid"] == 0 if "valid" in given else False)
     if nodata is not None:
         missing |= _is_nodata(a, nodata).any(2)
-    with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         scores = np.stack([_similarity(x, one, method) for one in t], axis=-1)
     scores[missing] = np.nan
     scores = scores[..., 0] if np.ndim(spectra) == 1 else scores
     return scores[0] if np.ndim(cube) == 2 else scores
 
 
+def _unit(x):
+    """Spectra along the last axis in units in which their squares can be summed: each times a power of two, by which no digit
+    changes. And the exponents that lead back."""
+    largest = np.abs(x).max(axis=-1, initial=0)
+    exponents = np.where(np.isfinite(largest), np.frexp(largest)[1], 0)
+    exponents = np.where(np.abs(exponents) > 250, exponents, 0)  # squares of squares are in range
+    return (np.ldexp(x, -exponents[..., None]) if exponents.any() else x), exponents
+
+
+def _root_mean_square(x):
+    """Of each spectrum along the last axis."""
+    x, exponents = _unit(x)
+    return np.ldexp(np.sqrt(np.square(x).mean(axis=-1)), exponents)
+
+
 def _similarity(x, t, method):
     """Of pixels (lines, samples, bands) with one spectrum."""
-    product = (x * t).sum(axis=2)  # not x @ t, whose last digits depend on the shape of x
-    cosine = np.clip(product / (np.linalg.norm(x, axis=2) * np.linalg.norm(t)), -1, 1)
+    (u, of_x), (v, of_t) = _unit(x), _unit(t)
+    product = (u * v).sum(axis=2)  # not u @ v, whose last digits depend on the shape of u
+    cosine = np.clip(product / (np.linalg.norm(u, axis=2) * np.linalg.norm(v)), -1, 1)
     if method == "sam":
         return np.arccos(cosine)
     if method == "ns3":
-        return np.hypot(np.sqrt(np.square(x - t).mean(2)), 1 - cosine)
+        return np.hypot(_root_mean_square(x - t), 1 - cosine)
     if method in ("sid", "sidsam"):
-        p = np.where((x > 0).all(2, keepdims=True), x, np.nan)
-        p, q = p / p.sum(2, keepdims=True), np.where(t > 0, t, np.nan) / t.sum()
+        p = np.where((u > 0).all(2, keepdims=True), u, np.nan)
+        p, q = p / p.sum(2, keepdims=True), np.where(v > 0, v, np.nan) / v.sum()
         score = ((p - q) * (np.log(p) - np.log(q))).sum(2)
     else:
-        v, w = x.var(2, ddof=1), t.var(ddof=1)
-        distance = np.square(x.mean(2) - t.mean()) / ((v + w) / 2) / 8 + np.log((v + w) / 2 / np.sqrt(v * w)) / 2
+        of_x, of_t = of_x - np.maximum(of_x, of_t), of_t - np.maximum(of_x, of_t)  # in one unit
+        v_x, v_t = np.ldexp(u.var(2, ddof=1), 2 * of_x), np.ldexp(v.var(ddof=1), 2 * of_t)
+        means = np.ldexp(u.mean(2), of_x) - np.ldexp(v.mean(), of_t)
+        distance = np.square(means) / ((v_x + v_t) / 2) / 8 + np.log((v_x + v_t) / 2 / np.sqrt(v_x * v_t)) / 2
         score = 2 * (1 - np.exp(-distance))
     return score if method == "sid" else score * np.where(cosine > 0, np.sqrt(1 - cosine * cosine) / cosine, np.nan)
 
@@ -434,7 +452,7 @@ def match(cube: ArrayLike, library: ArrayLike, method: str = "sam", *, valid: Ar
 
 def _difference(p, q):
     """Of pixels (count, bands) and others: root mean squared difference, and angle."""
-    off = np.sqrt(np.square(p - q).mean(axis=1))
+    off, p, q = _root_mean_square(p - q), _unit(p)[0], _unit(q)[0]
     lengths = np.linalg.norm(p, axis=1) * np.linalg.norm(q, axis=1)
     cosine = (p * q).sum(axis=1) / np.where(lengths > 0, lengths, np.nan)
     return off, np.where((off == 0) & (lengths > 0), 0, np.arccos(np.clip(cosine, -1, 1)))
@@ -458,7 +476,7 @@ def compare(cube: ArrayLike, other: ArrayLike, *, valid: ArrayLike | None = None
             if nodata is not None:
                 values[_is_nodata(raw, nodata).any(axis=1)] = np.nan
             values[~np.isfinite(values).all(axis=1)] = np.nan
-        with np.errstate(under="ignore"):
+        with np.errstate(over="ignore", under="ignore"):
             off[y], angle[y] = _difference(p, q)
     return (off[0], angle[0]) if np.ndim(cube) == 2 else (off, angle)
 
@@ -510,7 +528,7 @@ def _misfit(a, spectra, shares):
     out = np.empty(a.shape[:2])
     for of_line, pixels, parts in zip(out, a, shares.reshape(a.shape[:2] + (len(spectra),))):
         with np.errstate(under="ignore"):
-            of_line[:] = np.sqrt(np.square(pixels.astype(np.float64, order="C") - parts @ spectra).mean(axis=-1))
+            of_line[:] = _root_mean_square(pixels.astype(np.float64, order="C") - parts @ spectra)
     return out.reshape(shares.shape[:-1])
 
 
@@ -579,7 +597,8 @@ def unmix_sparse(cube: ArrayLike, library: ArrayLike, method: str = "lasso", *, 
     if wrong.size:
         spectrum, band = wrong[0]
         raise ArgumentError("library: spectrum %d is %g in band %d, expected numbers" % (spectrum, spectra[spectrum, band], band))
-    lengths = np.linalg.norm(spectra, axis=1)
+    units, exponents = _unit(spectra)
+    lengths = np.ldexp(np.linalg.norm(units, axis=1), exponents)
     if not (lengths > 0).all():
         raise ArgumentError("library: spectrum %d is 0 in all bands" % int(lengths.argmin()))
     there = np.isfinite(a).all(2) & (given["valid"] != 0 if "valid" in given else True)

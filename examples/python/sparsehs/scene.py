@@ -434,7 +434,8 @@ def _mean_pixel(a, given, nodata, logarithms, name):
     total, pixels = np.zeros(a.shape[2]), 0
     for x in _whole_pixels(a, given, nodata):
         x = x[(x > 0).all(axis=1)] if logarithms else x
-        total += np.log(x).sum(axis=0) if logarithms else x.sum(axis=0)
+        with np.errstate(over="ignore"):  # the mean is then infinite
+            total += np.log(x).sum(axis=0) if logarithms else x.sum(axis=0)
         pixels += len(x)
     if not pixels:
         raise ArgumentError("%s: no pixel has all bands%s, expected one at least" % (name, " above 0" if logarithms else ""))
@@ -501,9 +502,10 @@ def correct(cube: ArrayLike, method: str, *, region: tuple[int, int, int, int] |
         name = "region" if method == "flat" else method
         part, of_part = _region(region, a, given) if method == "flat" else (a, given)
         mean = _mean_pixel(part, of_part, nodata, method == "logres", name)
-        if method != "logres" and not (mean > 0).all():
-            raise ArgumentError("%s: the mean of band %d is %g, expected above 0; leave such bands out"
-                                % (name, np.flatnonzero(~(mean > 0))[0] + 1, mean[~(mean > 0)][0]))
+        wrong = np.flatnonzero(~((mean > 0) & (mean < np.inf)))
+        if method != "logres" and wrong.size:
+            raise ArgumentError("%s: the mean of band %d is %g, expected above 0 and finite; leave such bands out"
+                                % (name, wrong[0] + 1, mean[wrong[0]]))
         factor = np.exp(mean.mean() - mean) if method == "logres" else 1 / mean
 
     def function(x):
