@@ -1186,6 +1186,19 @@ def test_patches_are_those_of_numpy():
     assert sparsehs.patches(noisy, 5, 77, seed=4)[0].shape == (77, 25)
 
 
+@pytest.mark.parametrize("real", REALS)
+def test_patches_of_values_near_the_end_of_the_range(real):
+    image = np.random.default_rng(0).random((20, 24)).astype(real)
+    for exponent in (-100, 126, 127, 128) if real is np.float32 else (-1000, 1000, 1020, 1023, 1024):
+        for given in dict(), dict(keep_mean=True), dict(unit_norm=True), dict(count=5):
+            want, got = sparsehs.patches(image, **given), sparsehs.patches(np.ldexp(image, exponent), **given)
+            assert np.array_equal(got[1], np.ldexp(want[1], exponent))
+            assert np.allclose(got[0], want[0] if "unit_norm" in given else np.ldexp(want[0], exponent), rtol=1e-14, atol=0)
+    ends = np.where(image < 0.5, -1, 1).astype(real) * np.finfo(real).max
+    refused(lambda: sparsehs.patches(ends), "image: the largest value is .*, from which the mean of a patch is too far")
+    assert np.isfinite(sparsehs.patches(ends, unit_norm=True)[0]).all()
+
+
 def test_superresolution(tmp_path):
     y, x = np.mgrid[:96, :120]
     truth = (120 + 60 * np.sign(np.sin(x / 6 + y / 9)) + 30 * np.sin(y / 5 - x / 11)).astype(np.float32)

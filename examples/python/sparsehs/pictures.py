@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 ALPHA = """alpha: whether the last channel is alpha (opacity), which is no colour; None: it is if there are 2 or 4 channels."""
 UNITS = -20, 20  # powers of two that the largest value of a picture may lie between: squares stay in range in single precision
+SUMMED = 40      # powers of two that sums over a patch, and its length, may be larger than its values
 FLAT = 1e-6      # noise of less than this part of a picture's range is rounding
 
 
@@ -39,8 +40,18 @@ def patches(image: ArrayLike, size: int = 8, count: int | None = None, *, step: 
             _count(number, name)
     if count is not None and step != 1:
         raise ArgumentError("step: cannot be used together with count, whose places are random; leave one of the two out")
-    library, _, image, _ = _image(image, alpha)
-    return _patches(library, image, size, count, step, seed, keep_mean, unit_norm, threads)
+    library, pixels, image, _ = _image(image, alpha)
+    largest = float(np.abs(pixels).max()) if pixels.dtype.kind == "f" else 0.0
+    if not float(np.finfo(library.real).max) * 2.0**-SUMMED < largest < np.inf:
+        return _patches(library, image, size, count, step, seed, keep_mean, unit_norm, threads)
+    pixels = np.ascontiguousarray(np.ldexp(pixels, -SUMMED))
+    Y, means = _patches(library, dict(image, pixels=pixels, row_stride=0), size, count, step, seed, keep_mean, unit_norm, threads)
+    with np.errstate(over="ignore"):
+        Y, means = Y if unit_norm else np.ldexp(Y, SUMMED), np.ldexp(means, SUMMED)
+    if not np.isfinite(Y).all():
+        raise ArgumentError("image: the largest value is %.3g, from which the mean of a patch is too far for %s; give the image in "
+                            "another unit" % (largest, Y.dtype))
+    return Y, means
 
 
 def _patches(library, image, size, count, step, seed, keep_mean, unit_norm, threads):
