@@ -601,6 +601,54 @@ def test_masks_of_what_is_not_a_cube():
     refused(lambda: sparsehs.detect(cube, np.ma.masked_less(np.arange(12), 5)), "targets: values of it are masked", TypeError)
 
 
+def test_masks_in_lists_are_not_lost():
+    Y, D, _ = planted(m=4)
+    missing = np.random.default_rng(0).random(Y.shape) < 0.3
+    masked = np.ma.masked_array(Y, missing)
+    want = sparsehs.omp(D, masked, 3)
+    for given in list(masked), tuple(masked), [masked[0], masked.data[1], masked[2], masked.data[3]]:
+        here = [np.ma.getmaskarray(row) for row in given]
+        assert np.array_equal(sparsehs.omp(D, given, 3).coefs, sparsehs.omp(D, Y, 3, mask=~np.array(here)).coefs)
+    assert not np.array_equal(want.coefs, sparsehs.omp(D, Y, 3).coefs)
+    cube, hole = scene(4, 5), np.zeros((4, 5, 12), bool)
+    hole[1, 2, 3] = True
+    masked = np.ma.masked_array(cube, hole)
+    for given in list(masked), [list(line) for line in masked]:
+        assert np.isnan(sparsehs.smooth(given, 3)).any() and sparsehs.fit("pca", given).count == 19
+        assert np.isnan(sparsehs.index(given, "#4")).sum() == 1
+    valid = list(np.ma.masked_array(np.ones((4, 5), bool), hole.any(axis=2)))
+    assert sparsehs.fit("pca", cube, valid=valid).count == 19
+    refused(lambda: sparsehs.omp(list(np.ma.masked_less(D, 0)), Y, 3), "dictionary: values of it are masked", TypeError)
+    refused(lambda: sparsehs.detect(cube, [np.ma.masked_less(np.arange(12.0), 5)]), "targets: values of it are masked", TypeError)
+
+
+def test_nan_is_neither_a_mask_nor_a_threshold():
+    Y, D, _ = planted()
+    cube, none = scene(), np.full((40, 50), np.nan)
+    one = np.ones(Y.shape)
+    one[3, 4] = np.nan
+    for call, words in ((lambda: sparsehs.omp(D, Y, 3, mask=one), r"mask: the value at \(3, 4\) is nan, expected 0 or another"),
+                        (lambda: sparsehs.omp(D, np.ma.masked_less(Y, 0), 3, mask=one), r"mask: the value at \(3, 4\) is nan"),
+                        (lambda: sparsehs.ksvd(Y, 30, 3, mask=one), r"mask: the value at \(3, 4\) is nan"),
+                        (lambda: sparsehs.pca(cube, valid=none), r"valid: the value at \(0, 0\) is nan"),
+                        (lambda: sparsehs.inpaint(cube[..., 0], none), r"missing: the value at \(0, 0\) is nan"),
+                        (lambda: sparsehs.index(cube, "#1", above=np.nan), "above: nan, expected a number or None"),
+                        (lambda: sparsehs.index(cube, "#1", below=np.float32(np.nan)), "below: nan, expected a number or None")):
+        refused(call, words)
+    hidden = np.ma.masked_array(np.where(np.arange(50) > 9, np.ones((40, 50)), np.nan), np.arange(50) + np.zeros((40, 1)) < 10)
+    assert sparsehs.fit("pca", cube, valid=hidden).count == 1600
+    for call, words in ((lambda: sparsehs.omp(D, Y, tolerance="1"), "tolerance: must be one number, not '1'"),
+                        (lambda: sparsehs.ksvd(Y, 30, tolerance="1"), "tolerance: must be one number, not '1'"),
+                        (lambda: sparsehs.online(Y, 30, tolerance=[1]), r"tolerance: must be one number, not \[1\]"),
+                        (lambda: sparsehs.denoise(picture()[1], "20"), "sigma: must be one number, not '20'"),
+                        (lambda: sparsehs.unmix_sparse(cube, cube[0, :3], weight="0.1"), "weight: must be one number, not '0.1'"),
+                        (lambda: sparsehs.count(cube, "hfc", false_alarm="0.1"), "false_alarm: must be one number, not '0.1'"),
+                        (lambda: sparsehs.index(cube, "#1", above="1"), "above: must be one number, not '1'"),
+                        (lambda: sparsehs.detect(cube, cube[0, 0], "glrt", background=(cube[0, 0], np.eye(12), "9")),
+                         "background: the number of pixels: must be one number, not '9'")):
+        refused(call, words, TypeError)
+
+
 def test_whole_numbers_do_not_wrap_around():
     cube, labels = scene(), np.arange(2000).reshape(40, 50) % 2
     for low in np.iinfo(np.int64).min, -2**32:

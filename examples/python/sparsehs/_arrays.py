@@ -7,8 +7,19 @@ from ._library import ArgumentError, _double, _float
 NO_MASK = "fill in what is masked first: array.filled(value)"
 
 
+def _gathered(x):
+    """A list as a masked array if one of its parts is one: NumPy's own conversion drops the masks."""
+    if not isinstance(x, (list, tuple)) or not any(isinstance(part, (list, tuple, np.ma.MaskedArray)) for part in x):
+        return x
+    parts = [_gathered(part) for part in x]
+    if not any(isinstance(part, np.ma.MaskedArray) for part in parts) or len({np.shape(part) for part in parts}) > 1:
+        return x
+    return np.ma.stack([np.ma.asarray(part) for part in parts])
+
+
 def _missing(x):
     """Where a masked array is masked, or None where nothing is."""
+    x = _gathered(x)
     if isinstance(x, np.ma.MaskedArray) and np.ma.getmaskarray(x).any():
         return np.ma.getmaskarray(x)
     return None
@@ -31,6 +42,7 @@ def _array(x, name, advice=NO_MASK):
 
 def _data(x):
     """What lies below the mask of a masked array."""
+    x = _gathered(x)
     return x.data if isinstance(x, np.ma.MaskedArray) else x
 
 
@@ -126,9 +138,20 @@ def _whole(x, name, shape):
     return x
 
 
+def _not_0(x, name, hidden=None):
+    """Where x is not 0. hidden: where it does not matter what it is."""
+    x = np.asarray(x)
+    if x.dtype.kind in "fc":
+        wrong = np.argwhere(np.isnan(x) if hidden is None else np.isnan(x) & ~hidden)
+        if wrong.size:
+            raise ArgumentError("%s: the value at %s is nan, expected 0 or another number" % (name, tuple(wrong[0].tolist())))
+    return x != 0
+
+
 def _marked(x, name, shapes, masked):
     """Where x, of one of these shapes, is not 0. masked: what a value counts as that is masked."""
-    hidden, there = _missing(x), np.asarray(_data(x)) != 0
+    hidden = _missing(x)
+    there = _not_0(_data(x), name, hidden)
     if there.shape not in shapes:
         raise ArgumentError("%s: its shape is %s, expected %s" % (name, there.shape, " or ".join(map(str, dict.fromkeys(shapes)))))
     return there if hidden is None else np.where(hidden, masked, there)

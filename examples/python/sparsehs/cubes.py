@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from ._arrays import _cast, _count, _covariance, _cube, _data, _is_nodata, _missing, _whole, _wide
+from ._arrays import _cast, _count, _covariance, _cube, _data, _is_nodata, _missing, _number, _whole, _wide
 from ._labels import labelled
 from ._library import ArgumentError, _float, _only_with, _warn, _word
 from .signals import lasso, omp
@@ -317,7 +317,7 @@ def _background(background, method, bands):
         raise ArgumentError("background: expected (mean, covariance) or (mean, covariance, number of pixels), not %r" % (background,))
     if method == "glrt" and len(background) < 3:
         raise ArgumentError("background: glrt needs the number of pixels, (mean, covariance, count)")
-    count = float(background[2]) if len(background) > 2 else 1.0
+    count = _number(background[2], "background: the number of pixels") if len(background) > 2 else 1.0
     if not 0 < count < np.inf:
         raise ArgumentError("background: the number of pixels is %g, expected above 0" % count)
     return dict(mean=_wide(background[0], "background mean", (bands,)), background_count=count,
@@ -585,7 +585,7 @@ def unmix_sparse(cube: ArrayLike, library: ArrayLike, method: str = "lasso", *, 
     method = _word("method", method, ("lasso", "nnomp"))
     _only_with("weight", weight is not None, "method", method, ("lasso",))
     _only_with("sparsity", sparsity is not None, "method", method, ("nnomp",))
-    weight = 1e-3 if weight is None else weight
+    weight = 1e-3 if weight is None else _number(weight, "weight")
     sparsity = 10 if sparsity is None else _count(sparsity, "sparsity")
     if not 0 < weight < 1:
         raise ArgumentError("weight: must be above 0 and below 1, but is %s" % (weight,))

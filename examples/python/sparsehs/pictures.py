@@ -136,7 +136,7 @@ def denoise(image: ArrayLike, sigma: float | None = None, *, atoms: int = 256, i
         if sigma <= FLAT * float(np.ptp(pixels)):
             return _with_alpha(original.astype(library.real), opacity)
     else:
-        sigma = float(np.ldexp(float(sigma), -exponent))
+        sigma = float(np.ldexp(_number(sigma, "sigma"), -exponent))
     if not 0 < sigma < np.inf:
         raise ArgumentError("sigma: the noise's standard deviation must be finite and above 0, but is %g" % np.ldexp(sigma, exponent))
     p = patch * patch * given["channels"]
@@ -192,7 +192,7 @@ def inpaint(image: ArrayLike, missing: ArrayLike | None = None, *, tolerance: fl
     if hole.any() and span > 0:
         # Values of 0 to 1 whatever the unit is.
         scaled = np.where(hole, 0, (a - low) / a.dtype.type(span)).astype(a.dtype)
-        tolerance = TOLERANCE if tolerance is None else float(tolerance) / span
+        tolerance = TOLERANCE if tolerance is None else _number(tolerance, "tolerance") / span
         how = dict(patch=patch, atoms=atoms, training=training, tolerance=tolerance)
         how["learning"] = dict(iterations=iterations, seed=seed, threads=threads, progress=progress)
         rounds = rounds if rounds > 0 and _dictionary_helps(scaled, hole, how) else 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._arrays import _array, _count, _covariance, _cube, _data, _is_nodata, _missing, _number, _wide
+from ._arrays import _array, _count, _covariance, _cube, _data, _gathered, _is_nodata, _missing, _number, _wide
 from ._labels import _to_nanometres, is_labelled, labelled
 from ._library import ArgumentError, _float, _only_with, _warn, _word
 
@@ -214,7 +214,7 @@ def count(cube: ArrayLike, method: str = "hysime", *, false_alarm: float | None 
     library, a, given = _cube(cube, valid, nodata)
     if a.size == 0 or a.shape[2] < 2:
         raise ArgumentError("cube: its shape is %s, expected pixels of 2 bands at least" % (np.shape(cube),))
-    if false_alarm is not None and not 0 < false_alarm <= 0.5:
+    if false_alarm is not None and not 0 < _number(false_alarm, "false_alarm") <= 0.5:
         raise ArgumentError("false_alarm: %s, expected above 0 and at most 0.5" % (false_alarm,))
     noise = None if noise is None else _covariance(noise, "noise", a.shape[2])
     found = np.zeros(1, np.intc)
@@ -627,6 +627,14 @@ _OPERATIONS = {"+": lambda a, b: lambda x: a(x) + b(x), "-": lambda a, b: lambda
                "*": lambda a, b: lambda x: a(x) * b(x), "/": lambda a, b: lambda x: a(x) / np.where(b(x) == 0, np.nan, b(x))}
 
 
+def _threshold(number, name):
+    if number is None:
+        return None
+    if math.isnan(_number(number, name)):
+        raise ArgumentError("%s: nan, expected a number or None" % name)
+    return float(number)
+
+
 @labelled("pixels", wavelengths=True)
 def index(cube: ArrayLike, expression: str, *, wavelengths: ArrayLike | None = None, above: float | None = None,
           below: float | None = None, valid: ArrayLike | None = None, nodata: float | None = None) -> np.ndarray:
@@ -637,11 +645,13 @@ def index(cube: ArrayLike, expression: str, *, wavelengths: ArrayLike | None = N
     from 1. Signs: + - * / ( ); functions: sqrt, log, abs. Or a name: NDVI, NDWI, NDMI, NBR, NDSI, iron, clay. wavelengths
     (bands,): in nanometres, or micrometres if the first is below 100. valid, nodata: as of fit, but only the bands that the
     expression names must be present. Pixels without a value are NaN, and not in the mask."""
+    cube = _gathered(cube)
     cube = cube if isinstance(cube, np.ma.MaskedArray) else _array(cube, "cube")
     if cube.ndim not in (2, 3) or cube.shape[-1] < 1:
         raise ArgumentError("cube: its shape is %s, expected (lines, samples, bands) or (pixels, bands)" % (cube.shape,))
     if not isinstance(expression, str):
         raise TypeError("expression: must be text, not %r" % (expression,))
+    above, below = (_threshold(number, name) for number, name in ((above, "above"), (below, "below")))
     plan = _Expression(_BY_NAME.get(expression.lower(), expression), wavelengths, cube.shape[-1])
     named = sorted(plan.bands)
 

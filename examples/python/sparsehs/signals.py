@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from ._arrays import NO_MASK, _array, _cast, _count, _data, _missing, _rows, _signals, _whole
+from ._arrays import NO_MASK, _array, _cast, _count, _data, _missing, _not_0, _number, _rows, _signals, _whole
 from ._library import ArgumentError, Cancelled, _double, _float, _warn, _word
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _masked_signals(Y, options):
             mask = _array(options["mask"], "mask")
             if mask.shape != there.shape:
                 raise ArgumentError("mask: its shape is %s, expected %s as the signals" % (mask.shape, there.shape))
-            there &= mask != 0
+            there &= _not_0(mask, "mask")
         options["mask"] = there
     return _data(Y)
 
@@ -147,7 +147,7 @@ def _coding(library, shape, options, sparsity, tolerance):
                 continue
             if given.shape != (m, p):
                 raise ArgumentError("%s: its shape is %s, expected %s as the signals" % (name, given.shape, (m, p)))
-            options[name], options[ld] = _rows(given != 0 if name == "mask" else given, name, kind)
+            options[name], options[ld] = _rows(_not_0(given, name) if name == "mask" else given, name, kind)
     if options.get("groups") is not None:
         options["groups"], options["group_count"] = _groups(options["groups"], m)
     _together(dict(options, sparsity=sparsity, tolerance=tolerance))
@@ -206,7 +206,7 @@ def _together(options):
 
 
 def _tolerance(tolerance):
-    return 0.0 if tolerance is None else float(tolerance)
+    return 0.0 if tolerance is None else _number(tolerance, "tolerance")
 
 
 def _ends(sparsity, tolerance, options, most):
