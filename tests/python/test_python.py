@@ -757,6 +757,30 @@ def test_options_that_exclude_each_other_are_refused():
     assert sparsehs.mnf(cube, 3, noise=noise, noise_residual=False)[1].kind == "mnf"
 
 
+def test_options_that_nothing_reads_are_refused():
+    Y, _, _ = planted()
+    cube, labels = scene(), np.zeros((40, 50), int)
+    learn = lambda **given: sparsehs.ksvd(Y, 30, 3, **dict(dict(iterations=20), **given))  # noqa: E731
+    for call, words in ((lambda: learn(stop_improvement=0.5), "stop_improvement: given without stop_patience, expected with it alone"),
+                        (lambda: learn(regularisation_decay=0.5), "regularisation_decay: given without regularisation"),
+                        (lambda: learn(regularised_iterations=2), "regularised_iterations: given without regularisation"),
+                        (lambda: learn(coherence_rounds=2), "coherence_rounds: given without coherence"),
+                        (lambda: learn(patch_width=8), "patch_width: given without start='dct'"),
+                        (lambda: learn(patch_channels=3, start="random"), "patch_channels: given without start='dct'"),
+                        (lambda: sparsehs.online(Y, 30, 3, patch_height=8), "patch_height: given without start='dct'"),
+                        (lambda: sparsehs.online(Y, 30, 3, test_every=2), "test_every: given without test"),
+                        (lambda: sparsehs.rx(cube, trim_rounds=2), "trim_rounds: given without trim"),
+                        (lambda: sparsehs.rx_classes(cube, labels, trim_rounds=2), "trim_rounds: given without trim")):
+        refused(call, words)
+    assert learn(stop_improvement=0.5, stop_patience=1).iterations < 20
+    learn(stop_improvement=0.5, stop_patience=0, iterations=1)
+    learn(start="DCT", patch_width=6, patch_height=4, iterations=1)
+    state = sparsehs.online(Y, 30, 3, start="dct", patch_width=6, patch_height=4)
+    sparsehs.online(Y, 30, 3, start="dct", patch_width=6, patch_height=4, state=state)
+    sparsehs.rx(cube, trim=0.0, trim_rounds=2)
+    sparsehs.denoise(picture(32, 32)[1], 20, start="signals", atoms=16, iterations=1, training=300)
+
+
 def test_messages_name_the_argument_and_the_value():
     Y, D, _ = planted()
     cube = scene()

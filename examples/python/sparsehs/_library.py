@@ -92,6 +92,18 @@ _NUMBERS_OF = {
 }
 
 
+# Options that the library reads only beside another one.
+_BESIDE = {"stop_improvement": "stop_patience", "regularisation_decay": "regularisation", "regularised_iterations": "regularisation",
+           "coherence_rounds": "coherence", "trim_rounds": "trim", "test_every": "test"}
+
+
+def _check_beside(option, given):
+    """Refuses an option that would go unread. One of 0 beside it is enough, so that a search may begin there."""
+    other = _BESIDE.get(option)
+    if other and given[option] is not None and given.get(other) is None:
+        raise ArgumentError("%s: given without %s, expected with it alone" % (option, other))
+
+
 def _check_number(function, option, given):
     """Refuses a number that the option does not take. What is no number at all is left to the check of types."""
     holds, words = _FROM_0 if option == "threads" else _NUMBERS_OF.get(function, {}).get(option, (None, None))
@@ -324,6 +336,8 @@ class _Library:
         given.update(options or {})
         for option, value in dict(given, threads=threads).items():
             _check_number(name, option, value)
+        for option in options or ():
+            _check_beside(option, given)
         handle = self.device(device)
         if "progress" not in names:
             status = function(*[self.argument(parameter, given.get(parameter[0])) for parameter in parameters])

@@ -167,7 +167,7 @@ def fit(kind: str, cube: ArrayLike, components: int | None = None, *, valid: Arr
     mnf    the same but correlation; neighbours ("right", "lower", "diagonal", "mean"), noise_residual: how noise is estimated; or
            noise (bands, bands), its covariance
     rx     those of pca; skip: so many first components are left out; trim (0 to 0.5): the share of the pixels, those of the highest
-           scores, that the statistics leave out in each of trim_rounds (3) rounds
+           scores, that the statistics leave out in each of trim_rounds (3) rounds; trim_rounds is refused without trim
     ica    contrast ("pow3", "tanh", "gauss", "skew"), approach ("deflation", "symmetric"), route, iterations (200), tolerance (below
            0: all iterations are run), restarts (3; 0: none) of a component that does not converge, random_start, seed, start
            (components, components), order ("kurtosis", "negentropy", "extraction"), eigenvalue_at_least, divisor, precise"""

@@ -144,8 +144,10 @@ def denoise(image: ArrayLike, sigma: float | None = None, *, atoms: int = 256, i
     coding = dict(tolerance=float(library.real.type((1 + 0.15 * 8 / p ** 0.5) * sigma * p ** 0.5)), sparsity=max(1, p // 2))
     if dictionary is None:
         Y, _ = _patches(library, given, patch, training, 1, seed, False, False, threads)
-        dictionary = ksvd(Y, atoms, iterations=iterations, seed=seed, **dict(dict(start="dct"), **options), **coding, **work,
-                          patch_width=patch, patch_height=patch, patch_channels=given["channels"]).D
+        options = dict(dict(start="dct"), **options)
+        if isinstance(options["start"], str) and options["start"].lower() == "dct":
+            options.update(patch_width=patch, patch_height=patch, patch_channels=given["channels"])
+        dictionary = ksvd(Y, atoms, iterations=iterations, seed=seed, **options, **coding, **work).D
     D = np.ascontiguousarray(_rows(dictionary, "dictionary", library.real)[0])
     if D.shape[1] != p:
         raise ArgumentError("dictionary: its atoms have %d values, but the patches have %d" % (D.shape[1], p))

@@ -453,6 +453,13 @@ def _start(start, n, p, real):
     return D, "given"
 
 
+def _only_with_dct(options, start):
+    """Refuses sizes of patches that no DCT of them asks for."""
+    for name in "patch_width", "patch_height", "patch_channels":
+        if options.get(name) is not None and not (isinstance(start, str) and start.lower() == "dct"):
+            raise ArgumentError("%s: given without start='dct', expected with it alone" % name)
+
+
 def _test(test, p, library):
     """Signals that are not learnt from."""
     if test is None:
@@ -475,8 +482,11 @@ def ksvd(Y: ArrayLike, atoms: int, sparsity: int | None = None, iterations: int 
     nonnegative      atoms and codes are >= 0 (aksvd, sgk, ksvd)
     mask, skip_nan   what is missing, as of omp; masked arrays say the same (aksvd, sgk)
     parallel_atoms   atoms updated at a time
-    seed, rounds, replace ("worst", "leave", "random"), keep ("best", "last"), prune_coherence, prune_uses, stop_improvement,
-    stop_patience, regularisation, incoherence, coherence ..., as in sparsehs.h, section 7"""
+    stop_patience, stop_improvement   stop when the best error improved by less than the part stop_improvement (default 0) in
+                     stop_patience iterations (default: all iterations are run)
+    seed, rounds, replace ("worst", "leave", "random"), keep ("best", "last"), prune_coherence, prune_uses, regularisation,
+    incoherence, coherence ..., as in sparsehs.h, section 7. One that is read only beside another, such as stop_improvement beside
+    stop_patience, is refused without it"""
     Y = _masked_signals(Y, options)
     library, Y, ldy = _signals(Y)
     (m, p), n = Y.shape, _count(atoms, "atoms")
@@ -486,6 +496,7 @@ def ksvd(Y: ArrayLike, atoms: int, sparsity: int | None = None, iterations: int 
     tolerance = _tolerance(tolerance)
     options = _coding(library, Y.shape, options, sparsity, tolerance)
     _learnable(m, options)
+    _only_with_dct(options, start)
     D, start = _start(start, n, p, library.real)
     ends = tolerance or options.get("tolerance_each") is not None
     limit = _stride(sparsity or (None if ends else max(1, p // 10)), p, n, options)
@@ -588,6 +599,7 @@ def online(Y: ArrayLike, atoms: int | None = None, sparsity: int | None = None, 
     if tolerance is not None:
         _ends(sparsity, tolerance, options, min(n, p))
     batch, epochs = _count(batch, "batch"), _count(epochs, "epochs")
+    _only_with_dct(options, start)
     if state is not None:
         state._check(n, p)
     if state is None or state.batches == 0:
