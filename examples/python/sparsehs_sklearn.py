@@ -3,9 +3,11 @@ Parameters have the names and the meaning that they have in sparsehs; give a cub
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted
 
 import sparsehs
+from sparsehs import cubes
 
 try:  # from 1.6 on a function
     from sklearn.utils.validation import validate_data
@@ -109,7 +111,7 @@ class KSVD(_Estimator):
 
 class _Components(_Estimator):
     def _fit(self, kind, cube, **options):
-        self.model_ = sparsehs.fit(kind, cube, self.n_components, **options, **self._work())
+        self.model_ = cubes._fit(kind, cube, self.n_components, unconverged=ConvergenceWarning, **options, **self._work())
         self.n_components_, self.mean_ = self.model_.components, self.model_.mean
         return self
 
@@ -158,7 +160,8 @@ class MNF(_Components):
 
 
 class ICA(_Components):
-    """Independent components by FastICA: components_ (n_components, features), mixing_ (features, n_components), mean_; converged_."""
+    """Independent components by FastICA: components_ (n_components, features), mixing_ (features, n_components), mean_; converged_.
+    A ConvergenceWarning says where components have not converged."""
 
     def __init__(self, n_components=None, contrast="pow3", approach="symmetric", iterations=200, tolerance=None, seed=0, threads=0,
                  progress=None, device=None):

@@ -1572,6 +1572,26 @@ def test_ica_finds_the_sources_as_mdp_and_sklearn_do(real, approach):
     assert np.allclose(model.inverse_transform(found), X, atol=1e-3 if real is np.float32 else 1e-9)
 
 
+def test_components_that_have_not_converged_are_warned_of():
+    import sparsehs_sklearn as estimators
+    from sklearn.exceptions import ConvergenceWarning
+    normal, (_, X) = np.random.default_rng(3).normal(size=(400, 4)), sources()
+    few = dict(iterations=3, restarts=0)
+    for call in (lambda: sparsehs.fit("ica", normal, 4, **few), lambda: sparsehs.ica(normal, 4, **few),
+                 lambda: sparsehs.ica(normal, 4, approach="symmetric", **few)):
+        with pytest.warns(RuntimeWarning, match="ica: [1-4] of 4 components have not converged in 3 iterations; raise iter") as warned:
+            call()
+        assert [one.filename for one in warned] == [__file__]
+    with pytest.warns(ConvergenceWarning, match="ica: . of 4 components have not converged") as warned:
+        estimators.ICA(4, iterations=3).fit(normal)
+    assert [one.filename for one in warned] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sparsehs.ica(normal, 4, tolerance=-1, **few)
+        sparsehs.ica(X, 3)
+        estimators.ICA(3).fit(X)
+
+
 def test_models_are_kept(tmp_path):
     cube = scene()
     for kind in "pca", "mnf", "ica", "rx":

@@ -171,6 +171,13 @@ def fit(kind: str, cube: ArrayLike, components: int | None = None, *, valid: Arr
     ica    contrast ("pow3", "tanh", "gauss", "skew"), approach ("deflation", "symmetric"), route, iterations (200), tolerance (below
            0: all iterations are run), restarts (3; 0: none) of a component that does not converge, random_start, seed, start
            (components, components), order ("kurtosis", "negentropy", "extraction"), eigenvalue_at_least, divisor, precise"""
+    return _fit(kind, cube, components, valid=valid, nodata=nodata, noise=noise, start=start, wavelengths=wavelengths, threads=threads,
+                progress=progress, device=device, **options)
+
+
+def _fit(kind, cube, components, *, valid=None, nodata=None, noise=None, start=None, wavelengths=None, threads=0, progress=None,
+         device=None, unconverged=RuntimeWarning, **options):
+    """unconverged: the kind of warning where FastICA has not converged."""
     kind = _float.word("kind", kind)
     for name, value in dict(options, noise=noise, start=start).items():
         _only_with(name, value is not None, "kind", kind, KINDS.get(name))
@@ -199,7 +206,18 @@ def fit(kind: str, cube: ArrayLike, components: int | None = None, *, valid: Arr
         library.c.shim_free(file)
     if kind == "rx" and components is None and not options.get("variance") and not options.get("eigenvalue_at_least"):
         _warn_of_rank("rx", model.components + (options.get("skip") or 0), n)
+    if kind == "ica":
+        _warn_of_iterations(model, options.get("tolerance"), unconverged)
     return model
+
+
+def _warn_of_iterations(model, tolerance, category):
+    """Of FastICA, unless all iterations were asked for."""
+    if model.converged.all() or (tolerance is not None and tolerance < 0):
+        return
+    _warn("ica: %d of %d components have not converged in %d iterations; raise iterations or tolerance, take another contrast, or "
+          "fewer components (the model's converged says which)"
+          % ((~model.converged).sum(), model.components, model.reports[:, 0].max()), category)
 
 
 def _warn_of_rank(name, rank, bands, of=""):
@@ -237,7 +255,8 @@ def mnf(cube: ArrayLike, components: int | None = None, **options: Any) -> tuple
 
 @labelled("component", None, wavelengths=True)
 def ica(cube: ArrayLike, components: int | None = None, **options: Any) -> tuple[np.ndarray, Model]:
-    """Independent components of every pixel by FastICA, and the Model. Options: see fit."""
+    """Independent components of every pixel by FastICA, and the Model. Options: see fit. Where components have not converged a
+    RuntimeWarning says so, and converged of the Model says which."""
     return _run("ica", cube, components, **options)
 
 

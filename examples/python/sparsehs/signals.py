@@ -236,7 +236,9 @@ def omp(D: ArrayLike, Y: ArrayLike, sparsity: int | None = None, tolerance: floa
     """Codes signals by orthogonal matching pursuit.
 
     D (n, p): the dictionary, one atom a row. Y (m, p): the signals. Coding of a signal ends when it has `sparsity` atoms or when
-    |y - Dx| <= tolerance, in the unit of the signals; one of the two must be given. Returns Codes.
+    |y - Dx| <= tolerance, in the unit of the signals; one of the two must be given. Returns Codes. A signal may end above its
+    tolerance: where sparsity ends it, where its atoms are used up, or for a tolerance below about 1e-6 |y| in single and 1e-15 |y|
+    in double precision. With errors=True report["not_reached"] counts such signals, and errors2 says which; nothing else does.
 
     Atoms of unit length are expected. Of others, "omp" takes the one of the largest |D @ r|, with nonnegative of the largest D @ r,
     where r is what is left of y: a longer atom is chosen sooner. "ols", mask, weights and skip_nan choose as if all atoms were of
