@@ -70,7 +70,9 @@ _ABOVE_0 = (lambda x: 0 < x < float("inf")), "above 0"
 _FROM_1 = (lambda x: x >= 1), "at least 1"
 _PART = (lambda x: 0 < x <= 1), "above 0 and at most 1"
 _HALF = (lambda x: 0 <= x <= 0.5), "0 to 0.5"
+_BELOW_1 = (lambda x: 0 <= x < 1), "0 or more and below 1"
 _NOT_0 = (lambda x: x != 0), "another number than 0"
+_FINITE = (lambda x: -float("inf") < x < float("inf")), "a number"
 
 # Numbers that the functions of the library take. Where 0 is none of these the library would take 0 for its own default, which is
 # None here.
@@ -81,10 +83,11 @@ _NUMBERS_OF = {
     "omp_gram": _CODING,
     "lasso": dict(lambda2=_FROM_0, gap=_ABOVE_0, sweeps=_FROM_1),
     "ksvd": dict(_LEARNING, iterations=_FROM_1, parallel_atoms=_FROM_1, rounds=_FROM_1, prune_uses=_NOT_0,
-                 regularisation_decay=_PART, regularised_iterations=_FROM_1, coherence_rounds=_FROM_1),
-    "online": dict(_LEARNING, forgetting=_PART, sweeps=_FROM_1, replace_every=_FROM_1, test_every=_FROM_1),
+                 regularisation=_FROM_0, regularisation_decay=_PART, regularised_iterations=_FROM_1, incoherence=_FROM_0,
+                 coherence=_BELOW_1, coherence_rounds=_FROM_1, stop_improvement=_FINITE, stop_patience=_FROM_0, first_iteration=_FROM_0),
+    "online": dict(_LEARNING, forgetting=_PART, sweeps=_FROM_1, replace_every=_FROM_1, test_every=_FROM_1, start_weight=_FROM_0),
     "fit": dict(components=_FROM_1, variance=_PART, eigenvalue_at_least=_FROM_0, skip=_FROM_0, trim=_HALF, trim_rounds=_FROM_1,
-                iterations=_FROM_1, tolerance=_NOT_0),
+                iterations=_FROM_1, tolerance=_NOT_0, plain_steps=_FROM_0),
     "rx_classes": dict(components=_FROM_1, skip=_FROM_0, trim=_HALF, trim_rounds=_FROM_1),
     "rx_local": dict(ridge=_FROM_0),
     "detect": dict(ridge=_FROM_0),
@@ -104,13 +107,15 @@ def _check_beside(option, given):
         raise ArgumentError("%s: given without %s, expected with it alone" % (option, other))
 
 
-def _check_number(function, option, given):
-    """Refuses a number that the option does not take. What is no number at all is left to the check of types."""
+def _check_number(function, option, given, kind):
+    """Refuses a number that the option, of this type in C, does not take. What is no number is left to the check of types."""
     holds, words = _FROM_0 if option == "threads" else _NUMBERS_OF.get(function, {}).get(option, (None, None))
     if holds is None or not isinstance(given, (int, float, np.integer, np.floating)):
         return
     if not holds(given):
         raise ArgumentError("%s: %s, expected %s" % (option, given, words))
+    if isinstance(given, (int, np.integer)) and kind in _RANGES and given >= _RANGES[kind][1]:
+        raise ArgumentError("%s: %d, expected %s and at most %d" % (option, given, words, _RANGES[kind][1] - 1))
 
 
 # ---- the libraries ---------------------------------------------------------------------------------------------------------
@@ -201,6 +206,7 @@ Progress = Union[bool, None, Callable[[str, int, int, float], object]]
 _Progress = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_double)
 _NUMBERS = {"int": ctypes.c_int, "size_t": ctypes.c_size_t, "ptrdiff_t": ctypes.c_ssize_t, "uint64_t": ctypes.c_uint64,
             "double": ctypes.c_double}
+_RANGES = {"int": (-2**31, 2**31), "ptrdiff_t": (-2**63, 2**63), "size_t": (0, 2**64), "uint64_t": (0, 2**64)}  # from, below
 _SIZES = ("m", "p", "n", "sparsity", "stride", "lambda_count", "batch", "test_m", "height", "width", "channels", "lines", "samples", "bands",
           "components", "classes", "targets", "count", "outer")
 
@@ -301,7 +307,7 @@ class _Library:
         given = int(given) if isinstance(given, np.bool_) else given
         if not isinstance(given, (int, np.integer)):
             raise TypeError("%s: a whole number, not %r" % (its, given))
-        low, high = {"int": (-2**31, 2**31), "ptrdiff_t": (-2**63, 2**63)}.get(kind, (0, 2**64))
+        low, high = _RANGES[kind]
         if not low <= given < high:
             raise ArgumentError("%s: %d, expected %d to %d" % (its, given, low, high - 1))
         if its in self.values and given not in self.values[its].values():
@@ -334,8 +340,9 @@ class _Library:
             if option not in names or option in given:
                 raise TypeError("%s: there is no such option here" % option)
         given.update(options or {})
+        kinds = {parameter[0]: parameter[2] for parameter in parameters}
         for option, value in dict(given, threads=threads).items():
-            _check_number(name, option, value)
+            _check_number(name, option, value, kinds.get(option))
         for option in options or ():
             _check_beside(option, given)
         handle = self.device(device)

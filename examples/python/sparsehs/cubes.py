@@ -529,6 +529,7 @@ def unmix(cube: ArrayLike, endmembers: ArrayLike, constraint: str = "full", *, e
     division. valid, nodata: as of fit; missing pixels become NaN."""
     spectra = _spectra(endmembers, "endmembers", cube)
     constraint = _word("constraint", constraint, ("full", "nonnegative", "sum", "none", "scaled"))
+    _check_endmembers(spectra)
     scaled = constraint == "scaled"
     code = _float.value("constraint", "nonnegative" if scaled else constraint)
     library, a, _ = _cube(cube)
@@ -540,6 +541,21 @@ def unmix(cube: ArrayLike, endmembers: ArrayLike, constraint: str = "full", *, e
         shares = shares / np.where(total > 0, total, np.nan)
     shares = shares.astype(library.real, copy=False)
     return (shares, misfit) if errors else shares
+
+
+def _check_endmembers(spectra):
+    count, bands = spectra.shape
+    if not 1 <= count <= bands:
+        raise ArgumentError("endmembers: %d of %d bands, expected at least 1 and at most as many as bands; unmix_sparse takes more"
+                            % (count, bands))
+    _check_finite(spectra, "endmembers")
+
+
+def _check_finite(spectra, name):
+    wrong = np.argwhere(~np.isfinite(spectra))
+    if wrong.size:
+        spectrum, band = wrong[0]
+        raise ArgumentError("%s: spectrum %d is %g in band %d, expected numbers" % (name, spectrum, spectra[spectrum, band], band))
 
 
 def _misfit(a, spectra, shares):
@@ -582,8 +598,8 @@ def ppi(cube: ArrayLike, skewers: int | ArrayLike = 1000, *, threshold: float = 
     library, a, given = _cube(cube, valid, nodata)
     number = np.ndim(skewers) == 0
     given["skewers"] = None if number else _spectra(skewers, "skewers", cube)
-    if not number and not np.isfinite(given["skewers"]).all():
-        raise ArgumentError("skewers: a value is NaN or infinite, expected numbers")
+    if not number:
+        _check_finite(given["skewers"], "skewers")
     count = _count(skewers, "skewers") if number else len(given["skewers"])
     counts = np.zeros(a.shape[:2], np.intc)
     library.call("ppi", None, threads, progress, None, **given, count=count, seed=seed, threshold=threshold, counts=counts)
@@ -612,10 +628,7 @@ def unmix_sparse(cube: ArrayLike, library: ArrayLike, method: str = "lasso", *, 
     if not len(spectra):
         raise ArgumentError("library: the shape is %s, expected at least one spectrum" % (spectra.shape,))
     of, a, given = _cube(cube, valid, nodata)
-    wrong = np.argwhere(~np.isfinite(spectra))
-    if wrong.size:
-        spectrum, band = wrong[0]
-        raise ArgumentError("library: spectrum %d is %g in band %d, expected numbers" % (spectrum, spectra[spectrum, band], band))
+    _check_finite(spectra, "library")
     units, exponents = _unit(spectra)
     lengths = np.ldexp(np.linalg.norm(units, axis=1), exponents)
     if not (lengths > 0).all():

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 ALPHA = """alpha: whether the last channel is alpha (opacity), which is no colour; None: it is if there are 2 or 4 channels."""
 UNITS = -20, 20  # powers of two that the largest value of a picture may lie between: squares stay in range in single precision
 SUMMED = 40      # powers of two that sums over a patch, and its length, may be larger than its values
+OF_NOISE = 7     # rows and columns of the patches that noise is estimated from
 FLAT = 1e-6      # noise of less than this part of a picture's range is rounding
 
 
@@ -88,10 +89,17 @@ def _sigma(library, given, threads):
     return float(sigma[0]), bool(guess[0])
 
 
+def _large_enough(given):
+    if min(given["width"], given["height"]) < OF_NOISE:
+        raise ArgumentError("image: %d x %d pixels, expected at least %d x %d to estimate the noise from"
+                            % (given["height"], given["width"], OF_NOISE, OF_NOISE))
+
+
 def noise_sigma(image: ArrayLike, *, alpha: bool | None = None, threads: int = 0) -> tuple[float, bool]:
     """The standard deviation of the white noise of an image, in the unit of its values, estimated from the image alone; and
     whether that is a guess, since too little of the image is free of texture. alpha: as of patches."""
     library, pixels, given, _ = _image(image, alpha)
+    _large_enough(given)
     pixels, given, exponent = _in_range(pixels, given, library)
     sigma, guess = _sigma(library, given, threads)
     return float(np.ldexp(sigma, exponent)), guess
@@ -132,6 +140,7 @@ def denoise(image: ArrayLike, sigma: float | None = None, *, atoms: int = 256, i
     pixels, given, exponent = _in_range(original, given, library)
     work = dict(threads=threads, progress=progress, device=device)
     if sigma is None:
+        _large_enough(given)
         sigma = _sigma(library, given, threads)[0]
         if sigma <= FLAT * float(np.ptp(pixels)):
             return _with_alpha(original.astype(library.real), opacity)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from ._arrays import NO_MASK, _array, _cast, _count, _data, _missing, _not_0, _number, _rows, _signals, _whole
-from ._library import ArgumentError, Cancelled, _double, _float, _warn, _word
+from ._library import ArgumentError, Cancelled, _double, _float, _only_with, _warn, _word
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -142,6 +142,8 @@ def _coding(library, shape, options, sparsity, tolerance):
     for name, ld, kind in ("mask", "ldm", np.uint8), ("weights", "ldw", library.real):
         if options.get(name) is not None:
             given = _array(options[name], name)
+            if name == "weights":
+                _check_weights(given)
             if name == "weights" and given.shape == (p,):
                 options[name], options[ld] = np.ascontiguousarray(_cast(given, name, kind)), 0
                 continue
@@ -152,6 +154,13 @@ def _coding(library, shape, options, sparsity, tolerance):
         options["groups"], options["group_count"] = _groups(options["groups"], m)
     _together(dict(options, sparsity=sparsity, tolerance=tolerance))
     return options
+
+
+def _check_weights(weights):
+    wrong = np.argwhere(~((weights >= 0) & (weights < np.inf)))
+    if wrong.size:
+        place = tuple(wrong[0].tolist())
+        raise ArgumentError("weights: %g at %s, expected numbers of 0 or more" % (weights[place], place))
 
 
 def _one_a_signal(x, name, m, real):
@@ -514,7 +523,10 @@ def ksvd(Y: ArrayLike, atoms: int, sparsity: int | None = None, iterations: int 
     return Learnt(D, history, result, codes)
 
 
-WITH_MISSING = "aksvd", "sgk"
+# What not all rules of update take.
+OF_UPDATE = {"mask": ("aksvd", "sgk"), "skip_nan": ("aksvd", "sgk"), "nonnegative": ("aksvd", "sgk", "ksvd"),
+             "incoherence": ("aksvd", "sgk", "ksvd", "nsgk")}
+PENALTIES = "regularisation", "incoherence", "coherence"  # not of missing values, nor of nonnegative ones
 
 
 def _learnable(m, options):
@@ -524,11 +536,17 @@ def _learnable(m, options):
     for name in "weights", "groups":
         if options.get(name) is not None:
             raise ArgumentError("%s: only omp takes them; ksvd takes mask" % name)
+    if isinstance(options.get("method"), str) and _float.word("method", options["method"]) != "omp":
+        raise ArgumentError("method: %r, expected 'omp' or none; only function omp codes by others" % options["method"])
+    for name in "mask", "skip_nan", "nonnegative":
+        for other in PENALTIES:
+            if _is_set(options, name) and _is_set(options, other):
+                raise ArgumentError("%s: cannot be used together with %s; leave one of the two out" % (name, other))
     update = options.get("update")
-    if not isinstance(update, str) or not (_is_set(options, "mask") or _is_set(options, "skip_nan")):
-        return
-    if _float.word("update", update) not in WITH_MISSING:
-        raise ArgumentError("update: %r knows no missing values; %s do" % (update, " and ".join(WITH_MISSING)))
+    if isinstance(update, str):
+        update = _float.word("update", update)
+        for name, rules in OF_UPDATE.items():
+            _only_with(name, _is_set(options, name), "update", update, rules)
 
 
 class Online:
