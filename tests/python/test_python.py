@@ -800,6 +800,12 @@ def test_messages_name_the_argument_and_the_value():
                         (lambda: sparsehs.ksvd(Y, 30, 3, keep=7), "keep: 7 is none of best, last"),
                         (lambda: sparsehs.rx(cube, trim=0.6), "trim: 0.6, expected 0 to 0.5"),
                         (lambda: sparsehs.rx_local(cube, 3, 9, ridge=-1), "ridge: -1, expected 0 or more"),
+                        (lambda: sparsehs.rx(cube, skip=12), "skip: 12, expected below 12, the number of bands"),
+                        (lambda: sparsehs.rx_classes(cube, np.zeros((40, 50), int), skip=12), "skip: 12, expected below 12"),
+                        (lambda: sparsehs.rx_local(cube, 4, 9), "inner: 4, expected an odd number of pixels"),
+                        (lambda: sparsehs.rx_local(cube, 3, 8), "outer: 8, expected an odd number of pixels"),
+                        (lambda: sparsehs.rx_local(cube, 9, 9), "inner: 9, expected below outer, which is 9"),
+                        (lambda: sparsehs.denoise(picture()[1].astype(np.float32), 1e300), r"sigma: 1e\+300, expected at most [1-9].*e\+3"),
                         (lambda: sparsehs.denoise(picture()[1], 20, patch=1), "patch: must be at least 2, but is 1"),
                         (lambda: sparsehs.resample(cube, 700, 20, wavelengths=np.arange(400, 412)), r"centres: its shape is \(\)"),
                         (lambda: sparsehs.inpaint(picture()[0], tolerance=-1), "tolerance: -1, expected 0 or more"),
@@ -848,6 +854,7 @@ def test_what_docstrings_say_of_patches_bands_and_coding():
     assert not taken.any() and Y[0].mean() == image[:8, :8].mean()
     places = (sparsehs.patches(image, 8, step=5)[1][:, 0] - image[:8, :8].mean()).round().astype(int)
     assert sorted(set(places // 20)) == [0, 5, 10, 12]  # the last row, too
+    assert len(sparsehs.patches(image, 8, step=10**12)[0]) == len(sparsehs.patches(image, 8, step=12)[0]) == 4
     rng = np.random.default_rng(0)
     cube = rng.dirichlet([1] * 3, 4000) @ rng.random((3, 8)) + rng.normal(0, 0.001, (4000, 8))
     for lost, reason in (0.03, ""), (0.049, ""), (0.051, "missing"):

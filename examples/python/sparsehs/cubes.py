@@ -190,6 +190,7 @@ def _fit(kind, cube, components, *, valid=None, nodata=None, noise=None, start=N
         raise ArgumentError("cube: its shape is %s: there are no pixels to learn from" % (np.shape(cube),))
     if components is not None and _count(components, "components") > n:
         raise ArgumentError("components: %d, expected at most %d, the number of bands" % (components, n))
+    _check_skip(options.get("skip"), n)
     if noise is not None:
         options["noise"] = _covariance(noise, "noise", n)
     for name, array, shape in ("start", start, (components or n,) * 2), ("wavelengths", wavelengths, (n,)):
@@ -209,6 +210,11 @@ def _fit(kind, cube, components, *, valid=None, nodata=None, noise=None, start=N
     if kind == "ica":
         _warn_of_iterations(model, options.get("tolerance"), unconverged)
     return model
+
+
+def _check_skip(skip, bands):
+    if isinstance(skip, (int, np.integer)) and skip >= bands:
+        raise ArgumentError("skip: %d, expected below %d, the number of bands" % (skip, bands))
 
 
 def _warn_of_iterations(model, tolerance, category):
@@ -293,6 +299,7 @@ def rx_classes(cube: ArrayLike, labels: ArrayLike, *, components: int | None = N
     ArgumentError says so. Scores are of the components above rounding, as of rx. A RuntimeWarning names the class that has fewest,
     if these are fewer than bands and components is None. Options: skip, trim, trim_rounds, divisor, precise, as of fit."""
     labels, names = _labels(labels, cube)
+    _check_skip(options.get("skip"), np.shape(cube)[-1])
     ranks, skip = np.zeros(max(1, len(names)), np.intc), options.get("skip") or 0
     options = dict(options, labels=labels, classes=len(ranks), components=components, ranks=ranks)
     scores = _map("rx_classes", cube, 1, valid, nodata, dict(threads=threads, progress=progress, device=device, options=options))[..., 0]
@@ -311,8 +318,13 @@ def rx_local(cube: ArrayLike, inner: int = 5, outer: int = 25, *, ridge: float =
     diagonal of the covariance. Scores without a covariance of full rank are NaN. Option: divisor, as of fit."""
     *pixels, bands = ((1,) + np.shape(cube))[-3:]
     inner, outer = _count(inner, "inner"), _count(outer, "outer")
+    for name, size in ("inner", inner), ("outer", outer):
+        if size % 2 == 0:
+            raise ArgumentError("%s: %d, expected an odd number of pixels" % (name, size))
+    if inner >= outer:
+        raise ArgumentError("inner: %d, expected below outer, which is %d" % (inner, outer))
     around = np.prod(np.minimum(outer, pixels)) - np.prod(np.minimum(inner, pixels))
-    if inner < outer and np.prod(pixels) and not ridge and around <= bands:
+    if np.prod(pixels) and not ridge and around <= bands:
         raise ArgumentError("outer: only %d pixels lie around one, which are too few for a covariance of %d bands; take a larger "
                             "window, fewer bands, or a ridge (such as 0.01)" % (around, bands))
     return _map("rx_local", cube, 1, valid, nodata, dict(threads=threads, progress=progress, device=device, options=options),

@@ -56,6 +56,7 @@ def patches(image: ArrayLike, size: int = 8, count: int | None = None, *, step: 
 
 
 def _patches(library, image, size, count, step, seed, keep_mean, unit_norm, threads):
+    step = min(step, max(image["width"], image["height"]))  # from there on no other patches are left
     there = dict(patch_width=size, patch_height=size, mode="grid" if count is None else "random", count=count, step_x=step,
                  step_y=step, seed=seed, keep_mean=int(keep_mean), unit_norm=int(unit_norm))
     _fits(image, size, "size")
@@ -108,7 +109,7 @@ def noise_sigma(image: ArrayLike, *, alpha: bool | None = None, threads: int = 0
 def _own_weight(pixels, sigma):
     """How much a noisy pixel counts beside the patches that cover it. Elad and Aharon take 30 / sigma for photographs of 0 to 255,
     whose contrast (standard deviation without noise) is about 65; as a share of the contrast that has no unit."""
-    contrast = np.sqrt(max(0.0, float(np.var(pixels, axis=(0, 1), dtype=np.float64).mean()) - sigma**2))
+    contrast = np.sqrt(max(0.0, float(np.var(pixels, axis=(0, 1), dtype=np.float64).mean()) - sigma * sigma))
     return 0.45 * contrast / sigma
 
 
@@ -150,7 +151,12 @@ def denoise(image: ArrayLike, sigma: float | None = None, *, atoms: int = 256, i
         raise ArgumentError("sigma: the noise's standard deviation must be finite and above 0, but is %g" % np.ldexp(sigma, exponent))
     p = patch * patch * given["channels"]
     # A patch of noise mostly stays below this and gets no atom; more than half as many atoms as values would be noise as well.
-    coding = dict(tolerance=float(library.real.type((1 + 0.15 * 8 / p ** 0.5) * sigma * p ** 0.5)), sparsity=max(1, p // 2))
+    tolerance = (1 + 0.15 * 8 / p ** 0.5) * sigma * p ** 0.5
+    most = float(np.finfo(library.real).max)
+    if tolerance > most:
+        raise ArgumentError("sigma: %g, expected at most %.2g for these pixels"
+                            % (np.ldexp(sigma, exponent), np.ldexp(most / (tolerance / sigma), exponent)))
+    coding = dict(tolerance=float(library.real.type(tolerance)), sparsity=max(1, p // 2))
     if dictionary is None:
         Y, _ = _patches(library, given, patch, training, 1, seed, False, False, threads)
         options = dict(dict(start="dct"), **options)
