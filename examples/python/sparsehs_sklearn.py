@@ -1,5 +1,7 @@
 """sparsehs as scikit-learn's estimators: KSVD, PCA, MNF, ICA and RX of matrices (samples, features), for pipelines and searches.
-Parameters have the names and the meaning that they have in sparsehs; give a cube as cube.reshape(-1, bands)."""
+Parameters have the names and the meaning that they have in sparsehs, but two defaults are those of scikit-learn: PCA divides by
+n - 1 (divisor="n-1", in sparsehs "n"), and ICA finds all components at once (approach="symmetric", in sparsehs "deflation"). Give a
+cube as cube.reshape(-1, bands)."""
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin

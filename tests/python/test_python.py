@@ -876,6 +876,24 @@ def test_what_docstrings_say_of_patches_bands_and_coding():
     assert sparsehs.lasso(unit, Y[:1], positive[0] * 0.999, nonnegative=True).used.all()
 
 
+def test_defaults_are_those_of_the_docstrings():
+    cube, (Y, D, _) = scene(), planted()
+    words = sparsehs._float.values
+    for kind, given in (("pca", dict(correlation=False, divisor="n", precise="auto")), ("rx", dict(skip=0, trim=0, divisor="n")),
+                        ("mnf", dict(neighbours="right", noise_residual=False, divisor="n")),
+                        ("ica", dict(contrast="pow3", approach="deflation", route="auto", iterations=200, tolerance=1e-8, restarts=3,
+                                     plain_steps=0, random_start=0, seed=0, order="kurtosis", divisor="n", precise="auto"))):
+        assert sparsehs.fit(kind, cube, **given).file == sparsehs.fit(kind, cube).file
+    learnt = sparsehs.ksvd(Y, 30, 3, 3, update="aksvd", parallel_atoms=1, start="signals", seed=0, rounds=1, replace="worst", keep="best",
+                           prune_coherence=0.99, stop_improvement=0, stop_patience=0)
+    assert np.array_equal(learnt.D, sparsehs.ksvd(Y, 30, 3, 3).D)
+    codes = sparsehs.omp(D, Y, 3, selection="omp", method="omp", gram_mode="auto")
+    assert np.array_equal(codes.coefs, sparsehs.omp(D, Y, 3).coefs)
+    for function in sparsehs.fit, sparsehs.omp, sparsehs.ksvd:
+        for option, listed in re.findall(r'(\w+)\s+\(?("\w[^()]*?")[:;),]*[\n)]', function.__doc__):
+            assert words[option][re.findall('"([^"]+)"', listed)[0]] == 0
+
+
 def test_masked_floats_keep_their_type():
     """A no-data value is rounded to it: -9999 is none of float16."""
     cube = (np.random.default_rng(0).random((4, 4, 5)) * 10).astype(np.float16)

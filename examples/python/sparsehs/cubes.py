@@ -161,15 +161,17 @@ def fit(kind: str, cube: ArrayLike, components: int | None = None, *, valid: Arr
 
     cube: (lines, samples, bands), or (pixels, bands). components: how many to keep; None: all, or by variance or
     eigenvalue_at_least. Left out are pixels where `valid` (lines, samples) is 0, and those of which a band is NaN, masked or
-    `nodata`. wavelengths (bands,): kept in the model, in whatever unit. Options of the library:
-    pca    variance (above 0 and at most 1: as many components as explain this part), eigenvalue_at_least, correlation,
+    `nodata`. wavelengths (bands,): kept in the model, in whatever unit. Options of the library; of words the first is the default,
+    and other defaults are in brackets:
+    pca    variance (above 0 and at most 1: as many components as explain this part), eigenvalue_at_least, correlation (False),
            divisor ("n", "n-1"), precise ("auto", "always", "never": sums in double precision)
-    mnf    the same but correlation; neighbours ("right", "lower", "diagonal", "mean"), noise_residual: how noise is estimated; or
-           noise (bands, bands), its covariance
-    rx     those of pca; skip: so many first components are left out; trim (0 to 0.5): the share of the pixels, those of the highest
-           scores, that the statistics leave out in each of trim_rounds (3) rounds; trim_rounds is refused without trim
-    ica    contrast ("pow3", "tanh", "gauss", "skew"), approach ("deflation", "symmetric"), route, iterations (200), tolerance (below
-           0: all iterations are run), restarts (3; 0: none) of a component that does not converge, random_start, seed, start
+    mnf    the same but correlation; neighbours ("right", "lower", "diagonal", "mean"), noise_residual (False): how noise is
+           estimated; or noise (bands, bands), its covariance
+    rx     those of pca; skip (0): so many first components are left out; trim (0, at most 0.5): the share of the pixels, those of the
+           highest scores, that the statistics leave out in each of trim_rounds (3) rounds; trim_rounds is refused without trim
+    ica    contrast ("pow3", "tanh", "gauss", "skew"), approach ("deflation", "symmetric"), route ("auto", "moments", "sweep"),
+           iterations (200), tolerance (1e-8: of 1 - |cos| of the angle that a step turns by; below 0: all iterations are run),
+           restarts (3; 0: none) of a component that does not converge, plain_steps (0), random_start (0), seed (0), start
            (components, components), order ("kurtosis", "negentropy", "extraction"), eigenvalue_at_least, divisor, precise"""
     return _fit(kind, cube, components, valid=valid, nodata=nodata, noise=noise, start=start, wavelengths=wavelengths, threads=threads,
                 progress=progress, device=device, **options)

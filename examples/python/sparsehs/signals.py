@@ -253,7 +253,8 @@ def omp(D: ArrayLike, Y: ArrayLike, sparsity: int | None = None, tolerance: floa
     where r is what is left of y: a longer atom is chosen sooner. "ols", mask, weights and skip_nan choose as if all atoms were of
     unit length.
 
-    errors: fill errors2 and report of the codes. gram (n, n): D @ D.T, where it is known already. Options of the library:
+    errors: fill errors2 and report of the codes. gram (n, n): D @ D.T, where it is known already. Options of the library; of words
+    the first is the default:
     selection        "omp", or "ols" for orthogonal least squares
     method           "omp", or "subspace" for subspace pursuit: it may drop atoms again; with sparsity and tolerance alone
     nonnegative      no coefficient is below 0
@@ -488,15 +489,16 @@ def ksvd(Y: ArrayLike, atoms: int, sparsity: int | None = None, iterations: int 
     values), or until |y - Dx| <= tolerance, above 0 and in the unit of the signals. Returns Learnt.
 
     start: "signals", "random", "dct" (with patch_width, patch_height, patch_channels), or a dictionary (atoms, p). codes: return
-    the codes, too. test (any, p): signals that are not learnt from, whose error the history has. Options of the library:
+    the codes, too. test (any, p): signals that are not learnt from, whose error the history has. Options of the library; of words
+    the first is the default, and other defaults are in brackets:
     update           "aksvd", "sgk", "ksvd", "nsgk", "mod": how atoms are updated
     nonnegative      atoms and codes are >= 0 (aksvd, sgk, ksvd)
     mask, skip_nan   what is missing, as of omp; masked arrays say the same (aksvd, sgk)
-    parallel_atoms   atoms updated at a time
-    stop_patience, stop_improvement   stop when the best error improved by less than the part stop_improvement (default 0) in
-                     stop_patience iterations (default: all iterations are run)
-    seed, rounds, replace ("worst", "leave", "random"), keep ("best", "last"), prune_coherence, prune_uses, regularisation,
-    incoherence, coherence ..., as in sparsehs.h, section 7. One that is read only beside another, such as stop_improvement beside
+    parallel_atoms   atoms updated at a time (1)
+    stop_patience, stop_improvement   stop when the best error improved by less than the part stop_improvement (0) in
+                     stop_patience iterations (all iterations are run)
+    seed (0), rounds (1), replace ("worst", "leave", "random"), keep ("best", "last"), prune_coherence (0.99), prune_uses (4, less
+    for few signals), regularisation, incoherence, coherence ..., as in sparsehs.h, section 7. One that is read only beside another, such as stop_improvement beside
     stop_patience, is refused without it"""
     Y = _masked_signals(Y, options)
     library, Y, ldy = _signals(Y)
