@@ -1029,6 +1029,21 @@ def test_errors_say_what_the_library_says():
             wrong()
 
 
+def test_codes_come_with_the_error_that_one_is_out_of_range():
+    Y, D, _ = planted(m=40, real=np.float32)
+    want = sparsehs.omp(D, Y, 3)
+    Y[7] *= 2.0**90
+    with pytest.raises(sparsehs.ArgumentError, match="range") as caught:
+        sparsehs.omp(D * np.float32(2.0**-60), Y, 3)
+    codes = caught.value.codes
+    assert caught.value.status == "SHS_OUT_OF_RANGE"
+    assert np.flatnonzero(~np.isfinite(codes.coefs).all(axis=1)).tolist() == [7]
+    assert np.array_equal(np.delete(codes.atoms, 7, 0), np.delete(want.atoms, 7, 0))
+    with pytest.raises(sparsehs.ArgumentError) as caught:
+        sparsehs.omp(D, Y * np.nan, 3)
+    assert caught.value.codes is None
+
+
 def test_what_c_writes_has_the_type_that_it_says():
     library, parameter = sparsehs._float, ("Z", False, "shs_real", "*")
     with pytest.raises(TypeError):

@@ -26,7 +26,9 @@ class Error(RuntimeError):
 
 
 class ArgumentError(Error, ValueError):
-    """An argument is wrong."""
+    """An argument is wrong. codes: of omp and omp_gram, where status is "SHS_OUT_OF_RANGE" since a coefficient is; that one is
+    infinite or has lost digits, and all others are right."""
+    codes: Any = None
 
 
 class OutOfMemory(Error, MemoryError):

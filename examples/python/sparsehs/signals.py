@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -236,6 +237,17 @@ def _stride(sparsity, p, n, options):
 
 # ---- coding ----------------------------------------------------------------------------------------------------------------
 
+@contextlib.contextmanager
+def _codes_of_errors(codes):
+    """Codes come with the error that a coefficient is out of range. Where it is about something else there are none."""
+    try:
+        yield
+    except ArgumentError as error:
+        if error.status == "SHS_OUT_OF_RANGE" and codes.used.any():
+            error.codes = codes
+        raise
+
+
 OMP_REPORT = "nonzeros", "not_reached", "sum2", "rmse"
 
 
@@ -252,6 +264,9 @@ def omp(D: ArrayLike, Y: ArrayLike, sparsity: int | None = None, tolerance: floa
     Atoms of unit length are expected. Of others, "omp" takes the one of the largest |D @ r|, with nonnegative of the largest D @ r,
     where r is what is left of y: a longer atom is chosen sooner. "ols", mask, weights and skip_nan choose as if all atoms were of
     unit length.
+
+    Coefficients of float32 signals may be beyond float32, where the units of D and Y are far apart: an ArgumentError with the codes
+    as its attribute codes. In double precision they are in range.
 
     errors: fill errors2 and report of the codes. gram (n, n): D @ D.T, where it is known already. Options of the library; of words
     the first is the default:
@@ -276,8 +291,9 @@ def omp(D: ArrayLike, Y: ArrayLike, sparsity: int | None = None, tolerance: floa
     report = np.zeros(4) if errors else None
     if errors:
         codes.errors2 = np.empty(m, library.real)
-    library.call("omp", options, threads, progress, device, p=p, m=m, Y=Y, ldy=ldy, n=n, D=D, ldd=ldd, sparsity=sparsity,
-                 tolerance=tolerance, errors2=codes.errors2, report=report, **_gram(gram, n, library), **codes._given())
+    with _codes_of_errors(codes):
+        library.call("omp", options, threads, progress, device, p=p, m=m, Y=Y, ldy=ldy, n=n, D=D, ldd=ldd, sparsity=sparsity,
+                     tolerance=tolerance, errors2=codes.errors2, report=report, **_gram(gram, n, library), **codes._given())
     if errors:
         codes.report = dict(zip(OMP_REPORT, report.tolist()))
     return codes
@@ -306,8 +322,9 @@ def omp_gram(gram: ArrayLike | None, correlations: ArrayLike, sparsity: int | No
         codes.errors2, report = np.empty(m, library.real), np.zeros(4)
     elif tolerance or options.get("tolerance_each") is not None:
         raise ArgumentError("norms2: a tolerance needs |y|^2 of each signal; give norms2, or sparsity alone")
-    library.call("omp_gram", options, threads, progress, device, m=m, n=n, dty=dty, ldt=ldt, norms2=norms2, sparsity=sparsity,
-                 tolerance=tolerance, errors2=codes.errors2, report=report, **_gram(gram, n, library), **codes._given())
+    with _codes_of_errors(codes):
+        library.call("omp_gram", options, threads, progress, device, m=m, n=n, dty=dty, ldt=ldt, norms2=norms2, sparsity=sparsity,
+                     tolerance=tolerance, errors2=codes.errors2, report=report, **_gram(gram, n, library), **codes._given())
     if report is not None:
         codes.report = dict(zip(OMP_REPORT[:3], report.tolist()))
     return codes
