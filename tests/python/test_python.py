@@ -1098,6 +1098,39 @@ def test_keyboard_interrupt_stops(way, interrupts):
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.parametrize("real", REALS)
+def test_lasso_in_pieces_is_that_of_all_at_once(real):
+    Y, D, _ = planted(m=3000, p=40, n=60, s=5, real=real)
+    for given in dict(), dict(most=4), dict(nonnegative=True), dict(relative=True, lambda2=0.1):
+        told = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what `most` cuts off
+            path = sparsehs.lasso(D, np.tile(Y, (4, 1)), [0.5, 0.1], progress=lambda *what: told.append(what[1:3]), threads=2, **given)
+            parts = [sparsehs.lasso(D, Y[first:first + 128], [0.5, 0.1], threads=1, **given) for first in range(0, 2944, 128)]
+        assert told and told == sorted(told) and {steps for _, steps in told} == {12000}
+        for k, codes in enumerate(path):
+            assert len(codes) == 12000 and np.isfinite(codes.gaps).all()
+            atoms = np.concatenate([part[k].toarray() for part in parts])
+            assert np.array_equal(codes.toarray()[:2944], atoms)
+    Y[2000, 3] = np.nan
+    refused(lambda: sparsehs.lasso(D, Y, 0.1), "signals: a value is NaN or infinite")
+    refused(lambda: sparsehs.lasso(D * np.nan, Y, 0.1), "dictionary: a value is NaN or infinite")
+    assert np.allclose(sparsehs.lasso(D * real(2.0**30), Y[:1900], 1e8).toarray() * 2.0**30, sparsehs.lasso(D, Y[:1900], 1e8 * 2.0**-30).toarray(),
+                       atol=1e-3)
+
+
+def test_an_interrupt_of_lasso_waits_for_a_second_or_two(interrupts):
+    rng = np.random.default_rng(0)
+    D, Y = rng.standard_normal((1200, 100)), rng.standard_normal((4000, 100))
+    D /= np.linalg.norm(D, axis=1, keepdims=True)
+    at = []
+    timer = threading.Timer(0.5, lambda: (at.append(time.perf_counter()), _thread.interrupt_main()))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        sparsehs.lasso(D, Y, 0.01, relative=True)
+    assert time.perf_counter() - at[0] < 10  # all signals take minutes; much of it is for machines that are busy
+
+
 class Alarm(Exception):
     pass
 
