@@ -431,8 +431,8 @@ static double largest_of(int p, int n, const shs_real *D, int ldd) {
     return largest;
 }
 
-/* D'D for all pieces, where shs_lasso would form it for all signals; *gram NULL: it would not. SHS_UNSUPPORTED: of a dictionary in
-   such a unit the library forms it in another unit. */
+/* D'D for all pieces, where shs_lasso would form it for all signals; *gram NULL: it would not. SHS_UNSUPPORTED: of a dictionary
+   in such a unit the library forms it in another unit. */
 static shs_status lasso_gram(lasso_call *q, shs_real **gram) {
     const double largest = largest_of(q->p, q->n, q->D, q->ldd);
     const int n = q->n;

@@ -517,8 +517,8 @@ def ksvd(Y: ArrayLike, atoms: int, sparsity: int | None = None, iterations: int 
     stop_patience, stop_improvement   stop when the best error improved by less than the part stop_improvement (0) in
                      stop_patience iterations (all iterations are run)
     seed (0), rounds (1), replace ("worst", "leave", "random"), keep ("best", "last"), prune_coherence (0.99), prune_uses (4, less
-    for few signals), regularisation, incoherence, coherence ..., as in sparsehs.h, section 7. One that is read only beside another, such as stop_improvement beside
-    stop_patience, is refused without it"""
+    for few signals), regularisation, incoherence, coherence ..., as in sparsehs.h, section 7. One that is read only beside
+    another, such as stop_improvement beside stop_patience, is refused without it"""
     Y = _masked_signals(Y, options)
     library, Y, ldy = _signals(Y)
     (m, p), n = Y.shape, _count(atoms, "atoms")
