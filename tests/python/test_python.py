@@ -437,7 +437,7 @@ def test_words_are_taken_in_any_case():
                 assert np.shape(got) == np.shape(want) and (got == want if isinstance(got, bytes) else np.array_equal(got, want, True))
     assert sparsehs.detect(cube, spectra, "AMSD").shape == cube.shape[:2]
     refused(lambda: sparsehs.detect(cube, spectra[0], "GLRT", background=(mean, C)), "glrt needs the number of pixels")
-    refused(lambda: sparsehs.ksvd(Y, 30, 3, mask=Y > 0, update="MOD"), "update: 'MOD' knows no missing values; aksvd and sgk do")
+    refused(lambda: sparsehs.ksvd(Y, 30, 3, mask=Y > 0, update="MOD"), "mask: given with update 'mod', expected with 'aksvd' or 'sgk'")
     refused(lambda: sparsehs.ksvd(Y, 30, 3, start="Given"), "start: 'Given' is none of signals, random, dct")
     assert np.array_equal(sparsehs.ksvd(Y, 30, 3, 1, mask=Y > -1, update=None).D, sparsehs.ksvd(Y, 30, 3, 1, mask=Y > -1).D)
 
