@@ -1480,11 +1480,13 @@ typedef struct shs_sink {
 } shs_sink;
 
 /* In which type products of pixels are summed. AUTO: in double (8 and 16-bit pixels are multiplied as integers where that is
-   exact), except on a device that has no double. ALWAYS: in double, or SHS_UNSUPPORTED. NEVER: in shs_real, up to twice as fast
-   for pixels other than small integers and for maps of many outputs. Covariances then err by 1e-6 of the largest element for few
-   pixels, by 1e-8 for many, and for whole numbers by up to 1e-5, however many: their few different products are rounded the same
-   way each time. A band whose deviation is below 6e-8 of its mean is taken for constant. Outputs err by 1e-7 of the largest values.
-   SPARSEHS_DOUBLE and SPARSEHS_NO_DOUBLE leave nothing to choose. */
+   exact), except on a device that has no double. ALWAYS: in double, or SHS_UNSUPPORTED. NEVER: in shs_real, up to twice as
+   fast for pixels other than small integers and for maps of many outputs. Covariances then err by 1e-6 of the largest
+   element for few pixels, by 1e-8 for many, and for whole numbers by up to 1e-5, however many: their few different products
+   are rounded the same way each time. That is so where the first pixels resemble the others, since products are of x less
+   the mean of the first. Behind a dark first line they err by several percent. A band whose deviation is below 6e-8 of its
+   mean is taken for constant. Outputs err by 1e-7 of the largest values. SPARSEHS_DOUBLE and SPARSEHS_NO_DOUBLE leave
+   nothing to choose. */
 typedef enum shs_precision { SHS_PRECISION_AUTO = 0, SHS_PRECISION_ALWAYS = 1, SHS_PRECISION_NEVER = 2 } shs_precision;
 
 /* The number of bands in use; 0 for a cube that does not hold together. */
