@@ -563,6 +563,9 @@ static const mode_text *parse(int argc, char **argv) {
     free(options);
     read_count("--components", given.fit.components_text, &given.fit.components, &given.fit.components_by);
     read_count("--count", given.extract.count_text, &given.extract.count, &given.extract.count_by);
+    if (names > mode->names)
+        fail(EXIT_USAGE, "%s: needs %s (got %d): what does '%s' belong to?", mode->name, names_needed(mode), names,
+             argv[mode->names + 1]);
     if (names != mode->names) fail(EXIT_USAGE, "%s: needs %s (got %d)", mode->name, names_needed(mode), names);
     if (is_foreign(argv[names])) advice = "; gdal_translate converts what is written";
     if ((mode->mode & WRITES) && mode->mode != SPECTRA && !has_extension(argv[names], ".hdr"))

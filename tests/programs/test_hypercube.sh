@@ -329,6 +329,7 @@ echo "== options"
 fails "no mode" 2 "Usage:"
 fails "an unknown mode" 2 "pac: unknown mode" pac bsq.hdr bad.hdr
 fails "one name" 2 "needs two names" pca bsq.hdr
+fails "three names" 2 "pca: needs two names, .* (got 3): what does 'sometimes' belong to?" pca bsq.hdr bad.hdr --precise sometimes
 fails "an option of another mode" 2 "--contrast: unknown option" pca bsq.hdr bad.hdr --contrast tanh
 fails "ica without a number" 2 "--components: is needed" ica bsq.hdr bad.hdr
 fails "ica with two rules" 2 "--threshold: --components says" ica bsq.hdr bad.hdr --components 1 --threshold 2
@@ -1240,6 +1241,11 @@ for text in re.findall("base64,([^\"]*)", open("page.html").read()):
 done
 check "a page of a cube with holes" run pca holes.hdr page.hdr --bbl --components 3 --html page.html
 check "a page of a cube with holes: whole" grep -q '</html>' page.html
+# A name in Latin-1 becomes characters of the page, which is UTF-8 as names in UTF-8 are.
+cp words.hdr $'fl\344che \303\244.hdr'; cp words.img $'fl\344che \303\244.img'
+check "a page of a name in Latin-1" run pca $'fl\344che \303\244.hdr' page.hdr --html page.html
+check "a page of a name in Latin-1: UTF-8" iconv -f utf-8 -t utf-8 -o page.txt page.html
+check "a page of a name in Latin-1: its letters" grep -q 'fl&#228;che ä.hdr' page.html
 check "a page of two pixels" run pca words.hdr page.hdr --html page.html
 if command -v chromium >/dev/null; then
     good pca scene.hdr page.hdr --bbl --components 5 --html "page.html"
