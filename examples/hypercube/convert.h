@@ -94,18 +94,6 @@ static double converted(cube_file *out, const range *r, double value) {
     return value;
 }
 
-enum { COLUMNS_AT_ONCE = 64 }; /* all bands of so many pixels stay in the cache while a layout by bands becomes one by pixels */
-
-/* Where some pixels of a line lie in a block of lines. */
-static value_run run_of(const cube_file *f, int lines, int y, int x, int count, int band) {
-    value_run run;
-    run.first = value_index(f, lines, y, x, band);
-    run.count = count;
-    run.step = 1;
-    if (f->interleave == SHS_INTERLEAVE_BIP) run.step = (size_t)f->bands;
-    return run;
-}
-
 /* marks: of these pixels; NULL: all count. */
 static void convert_values(job *j, const range *r, const unsigned char *marks, int count, double *values) {
     int k;

@@ -385,43 +385,88 @@ typedef struct band_summary {
     double low, high, sum, count, missing;
 } band_summary;
 
-static void summarise_line(const job *j, const void *block, int lines, int line, const unsigned char *mask,
-                           band_summary *summaries) {
-    int i, x;
-    for (i = 0; i < j->cube.band_count; i++) {
-        band_summary *b = &summaries[i];
-        for (x = 0; x < j->in.samples; x++) {
-            size_t at = value_index(&j->in, lines, line, x, j->bands[i]);
-            double value = get_value(block, at, j->in.type, j->in.swap);
-            if (mask && !mask[x]) continue;
-            if (is_missing(&j->in, value)) {
-                b->missing++;
-                continue;
-            }
-            if (!(b->count > 0 && b->low < value)) b->low = value;
-            if (!(b->count > 0 && b->high > value)) b->high = value;
-            b->sum += value;
-            b->count++;
+static int threads_of(const job *j) {
+#ifdef _OPENMP
+    if (j->s->run.threads > 0) return sane_threads(j->s->run.threads);
+    return omp_get_max_threads();
+#else
+    (void)j;
+    return 1;
+#endif
+}
+
+enum { COLUMNS_AT_ONCE = 64, BANDS_AT_ONCE = 16 }; /* whose values stay in the cache, whatever the layout */
+
+/* Where some pixels of a line lie in a block of lines. */
+static value_run run_of(const cube_file *f, int lines, int y, int x, int count, int band) {
+    value_run run;
+    run.first = value_index(f, lines, y, x, band);
+    run.count = count;
+    run.step = 1;
+    if (f->interleave == SHS_INTERLEAVE_BIP) run.step = (size_t)f->bands;
+    return run;
+}
+
+/* marks: of these pixels; NULL: all count. */
+static void summarise_values(const cube_file *in, const unsigned char *marks, int count, const double *values, band_summary *b) {
+    int k;
+    for (k = 0; k < count; k++) {
+        const double value = values[k];
+        if (marks && !marks[k]) continue;
+        if (is_missing(in, value)) {
+            b->missing++;
+            continue;
         }
+        if (!(b->count > 0 && b->low < value)) b->low = value;
+        if (!(b->count > 0 && b->high > value)) b->high = value;
+        b->sum += value;
+        b->count++;
     }
+}
+
+/* The bands in use from `band` on. */
+static void summarise_bands(const job *j, const void *block, int lines, const unsigned char *marks, int band,
+                            band_summary *summaries) {
+    const cube_file *in = &j->in;
+    const int end = smaller(band + BANDS_AT_ONCE, j->cube.band_count);
+    double values[COLUMNS_AT_ONCE];
+    int x, y, i;
+    for (y = 0; y < lines; y++)
+        for (x = 0; x < in->samples; x += COLUMNS_AT_ONCE) {
+            const int count = smaller(in->samples - x, COLUMNS_AT_ONCE);
+            const unsigned char *mark = NULL;
+            if (marks) mark = marks + element_at(y, in->samples, x);
+            for (i = band; i < end; i++) {
+                get_run(block, run_of(in, lines, y, x, count, j->bands[i]), in->type, in->swap, values, 1);
+                summarise_values(in, mark, count, values, summaries + i);
+            }
+        }
+}
+
+static void summarise_block(const job *j, const void *block, int lines, const unsigned char *marks, band_summary *summaries) {
+    int band;
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(threads_of(j)) schedule(dynamic)
+#endif
+    for (band = 0; band < j->cube.band_count; band += BANDS_AT_ONCE) summarise_bands(j, block, lines, marks, band, summaries);
 }
 
 /* Of each band in use, a few lines at a time. */
 static band_summary *summarise(job *j) {
     band_summary *summaries = ALLOCATE(band_summary, j->cube.band_count);
     double line_bytes = (double)j->in.samples * j->in.bands * (double)shs_type_size(j->in.type);
-    int lines = lines_of_block(j), first, i;
+    int lines = lines_of_block(j), first;
     char *block;
     unsigned char *marks;
     if (!lines) lines = (int)(16e6 / line_bytes) + 1;
     if (!(lines < j->in.lines)) lines = j->in.lines;
     block = (char *)allocate((size_t)line_bytes, (size_t)lines);
-    marks = ALLOCATE(unsigned char, j->in.samples);
+    marks = ALLOCATE(unsigned char, elements(lines, j->in.samples));
     for (first = 0; first < j->in.lines; first += lines) {
         if (lines > j->in.lines - first) lines = j->in.lines - first;
         show_lines(j, "reading", first);
         must_read(&j->in, first, lines, block);
-        for (i = 0; i < lines; i++) summarise_line(j, block, lines, i, marks_of(j, first + i, 1, marks), summaries);
+        summarise_block(j, block, lines, marks_of(j, first, lines, marks), summaries);
     }
     progress_clear();
     free(block);

@@ -108,16 +108,6 @@ static double compute_lines(const pixel_block *b, int threads) {
     return count;
 }
 
-static int threads_of(const job *j) {
-#ifdef _OPENMP
-    if (j->s->run.threads > 0) return sane_threads(j->s->run.threads);
-    return omp_get_max_threads();
-#else
-    (void)j;
-    return 1;
-#endif
-}
-
 /* Every pixel of the cube into the output, which output_start has begun. Returns how many of the values that it wrote are valid. */
 static double each_pixel(job *j, int outputs, int room_values, pixel_fn fn, const void *user) {
     int threads = threads_of(j), lines = lines_of_block(j), first;
