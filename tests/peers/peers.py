@@ -260,11 +260,21 @@ def denoised(before, after, k):
     assert numpy.abs(got - want).max() < 1e-9 * numpy.abs(want).max(), numpy.abs(got - want).max()
 
 
+def spectra_of(table):
+    """The names and columns of the spectra behind the wavelengths, or the numbers of the bands; the wavelengths, or None."""
+    names = [name.strip() for name in open(table).readline().split(",")]
+    e = numpy.loadtxt(table, delimiter=",", skiprows=1)
+    if names[0].startswith("wavelength"):
+        return names[1:], e[:, 1:], e[:, 0]
+    if names[0] == "band":
+        return names[1:], e[:, 1:], None
+    return names, e, None
+
+
 def abundances(before, after, table, constraint):
     """Least squares by numpy. Of full ones: the conditions of the minimum, which is the only one where they hold."""
     cube, good = pixels(before)
-    names = open(table).readline().split(",")
-    e = numpy.loadtxt(table, delimiter=",", skiprows=1)[:, int(names[0].startswith("wavelength")) :]
+    _, e, _ = spectra_of(table)
     got = numpy.asarray(spectral.envi.open(after).open_memmap(interleave="bip"))[good]
     gram, right = e.T @ e, cube[good] @ e
     if constraint != "full":
@@ -285,8 +295,7 @@ def abundances(before, after, table, constraint):
 def atgp(before, table, k):
     """Each spectrum is that of the pixel with the most light outside the space of those before it."""
     cube, good = pixels(before)
-    names = open(table).readline().split(",")
-    e = numpy.loadtxt(table, delimiter=",", skiprows=1)[:, int(names[0].startswith("wavelength")) :]
+    _, e, _ = spectra_of(table)
     rest = cube[good].copy()
     for i in range(int(k)):
         at = numpy.argmax((rest * rest).sum(axis=1))
@@ -311,11 +320,10 @@ def fixed_points(before, after, k):
 
 def library(table, name):
     """The spectra of a table as ENVI's library, which Spectral Python writes."""
-    names = open(table).readline().split(",")
-    e = numpy.loadtxt(table, delimiter=",", skiprows=1)
-    header = {"spectra names": [n.strip() for n in names if not n.startswith("wavelength")]}
-    if names[0].startswith("wavelength"):
-        header["wavelength"], e = list(e[:, 0]), e[:, 1:]
+    names, e, wavelengths = spectra_of(table)
+    header = {"spectra names": names}
+    if wavelengths is not None:
+        header["wavelength"] = list(wavelengths)
     spectral.io.envi.SpectralLibrary(e.T, header).save(name)
 
 
@@ -324,9 +332,7 @@ def nnls(before, after, table):
     import scipy.optimize
 
     cube, good = pixels(before)
-    spectra = numpy.loadtxt(table, delimiter=",", skiprows=1)
-    wavelengths = "wavelength" in open(table).readline()
-    spectra = spectra[:, 1:] if wavelengths else spectra
+    _, spectra, _ = spectra_of(table)
     want = numpy.array([scipy.optimize.nnls(spectra, x)[0] for x in cube[good]])
     got = numpy.asarray(spectral.envi.open(after).open_memmap(interleave="bip"))[good]
     assert numpy.abs(got - want).max() < 1e-9 * max(1, want.max()), numpy.abs(got - want).max()
