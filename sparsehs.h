@@ -1784,12 +1784,13 @@ typedef struct shs_ica {
 } shs_ica;
 
 /* Signs are fixed as in PCA, by each row of unmixing. The same seed gives the same bits for every number of threads.
-   SHS_RANK_TOO_LOW: more components than the pixels have dimensions. A component has converged (component[].converged; no error if
-   not) if one plain step from the returned rotation, made orthogonal as above, turns it by 1 - |cos| of at most the tolerance. The
-   float build sums in single precision, with `precise` too, and resolves the turn to about (1e-6 / kurtosis)^2 / 2. A tolerance
-   below 1e-8 then bounds only the change between two steps. If the resolution is worse than 1e-8 and than the tolerance (a
-   kurtosis below 0.007; with y^2, a skewness below 0.005), the component counts as not converged, and `change` includes the
-   uncertainty: use a larger tolerance or the double build. */
+   SHS_RANK_TOO_LOW: more components than the pixels have dimensions. SHS_NOT_FINITE, in the float build: also of pixels that
+   all lie below about 1e-38, whose whitening matrix float does not hold. A component has converged (component[].converged;
+   no error if not) if one plain step from the returned rotation, made orthogonal as above, turns it by 1 - |cos| of at most
+   the tolerance. The float build sums in single precision, with `precise` too, and resolves the turn to about (1e-6 /
+   kurtosis)^2 / 2. A tolerance below 1e-8 then bounds only the change between two steps. If the resolution is worse than
+   1e-8 and than the tolerance (a kurtosis below 0.007; with y^2, a skewness below 0.005), the component counts as not
+   converged, and `change` includes the uncertainty: use a larger tolerance or the double build. */
 /* Memory: as for shs_pca_fit. Whitened pixels take at most m (pixels + 8192 x threads) shs_real. Above 256 MB, and for streams,
    they are not kept: m x 8192 x threads shs_real remain. With q = m (m + 1) / 2, fourth moments take at most 18 q^2 shs_wide, and
    for each thread 768 q + q^2 / 2 shs_real. */
