@@ -525,7 +525,8 @@ static inline int same_identity(const file_identity *a, const file_identity *b) 
 
 /* Whether two names lead to one file that exists. */
 static inline int lead_to_one_file(const char *a, const char *b) {
-    const file_identity first = identity_of(a), second = identity_of(b);
+    const file_identity first = identity_of(a);
+    const file_identity second = identity_of(b);
     return same_identity(&first, &second);
 }
 
@@ -769,7 +770,8 @@ static inline int progress_bar(void *user, const char *phase, size_t step, size_
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
 static inline const char *name_extension(const char *name) {
-    const char *last = name_in_folder(name), *dot = strrchr(last, '.');
+    const char *last = name_in_folder(name);
+    const char *dot = strrchr(last, '.');
     if (dot && dot > last) return dot;
     return name + strlen(name);
 }

@@ -105,7 +105,8 @@ static void convert_values(job *j, const range *r, const unsigned char *marks, i
 }
 
 static void convert_lines(job *j, const range *ranges, int lines, const unsigned char *marks, const void *block, void *into) {
-    const cube_file *in = &j->in, *out = &j->out;
+    const cube_file *in = &j->in;
+    const cube_file *out = &j->out;
     const range *r = ranges;
     double values[COLUMNS_AT_ONCE];
     int x, y, i;
