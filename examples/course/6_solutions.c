@@ -16,7 +16,7 @@ static float from_largest(int n) {
 static float from_smallest(int n) {
     float sum = 0;
     /* YOUR TURN: the same sum, the smallest term first. */
-    /* Small terms that are added to each other first keep their digits. */
+    /* The small terms come first: added to each other, they keep their digits. */
     int i;
     for (i = n; i >= 1; i--) sum += 1 / (float)i;
     /* END OF YOUR TURN */
@@ -108,7 +108,7 @@ static void largest_by_items(int items, int n, const float *x, int *where) {
         }
     /* END OF YOUR TURN */
 }
-/* The last item gives its place away and takes none, so that where[items - 1] is still the place that this item found. */
+/* In the rounds the last item is only read: where[items - 1] stays the place that it found. */
 static int last_item_differs(int items, int n, const float *x, const int *where) {
     const int last = items - 1;
     int i, at = last;

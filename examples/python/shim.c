@@ -69,7 +69,7 @@ typedef struct shim_call {
     shim_progress progress;
     clock_t last;
     int asked;
-    size_t before, all; /* steps of pieces before this one, and of all pieces; all = 0: there is one piece */
+    size_t before, all; /* signals of the pieces before this one, and of all pieces; all = 0: one piece has all signals */
 } shim_call;
 
 static int ask(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
