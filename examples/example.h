@@ -805,7 +805,7 @@ static inline char *derived_name(const char *name, const char *suffix, const cha
     return made;
 }
 
-/* A file that the program reads or writes, identified by itself if it exists, otherwise by its folder and its name there. */
+/* A file that the program reads or writes. If it does not exist yet, its folder and its name there identify it. */
 typedef struct known_file {
     char *name, *full;
     int output;

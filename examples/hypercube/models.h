@@ -423,14 +423,16 @@ static void match_wavelengths(job *j, const model_notes *notes, const shs_wide *
     printf("bands by wavelength: %d of %d, off by %.4g nm at most\n", bands, j->in.bands, most);
 }
 
-/* The bands that --bands lists stand for the model's in their order: they are at its wavelengths, or nearly so. */
+/* Band i of --bands stands for band i of the model. Fails where their wavelengths are further apart than FARTHEST_BAND. */
 static void check_listed_wavelengths(const job *j, const char *model_name, const shs_wide *wavelengths, int bands) {
     int i;
     for (i = 0; i < bands; i++) {
         const double here = band_nanometres(&j->in, j->bands[i]), wanted = (double)wavelengths[i];
         if (!(fabs(here - wanted) <= FARTHEST_BAND))
-            fail(EXIT_ERROR, "%s: --bands: band %d has %.6g nm, but band %d of %s, for which it stands, has %.6g nm; without --bands "
-                             "they are found by wavelength", j->in.header_name, j->bands[i] + 1, here, i + 1, model_name, wanted);
+            fail(EXIT_ERROR,
+                 "%s: --bands: band %d has %.6g nm, but band %d of %s, for which it stands, has %.6g nm; without --bands they are "
+                 "found by wavelength",
+                 j->in.header_name, j->bands[i] + 1, here, i + 1, model_name, wanted);
     }
 }
 

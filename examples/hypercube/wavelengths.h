@@ -164,8 +164,8 @@ static int band_without_wavelength(const cube_file *f) {
     return -1;
 }
 
-/* A sensor's list has 0 for bands without data. Where none of them is in use, each gets the wavelength of a band beside it, so
-   that the list serves. */
+/* Headers of some sensors state the wavelength 0 for bands without data. If no band in use has 0, each 0 becomes the wavelength
+   of a neighbouring band, so that the other wavelengths can be used. */
 static void place_unused_bands(cube_file *f, const int *used, int count) {
     double *list = f->axis.wavelength;
     int *is_used, i, from = -1;
