@@ -966,7 +966,7 @@ SHS_API int shs_subspace_naive(int p, int n, const shs_real *D, const shs_real *
    objective from its minimum, which is reported for the coefficients as stored.
 
    A zero atom is not used, and of equal atoms any may share a coefficient. Once lambda1 is the largest |d_j'y| (d_j'y with x >=
-   0) no atom is used. With lambda1 = 0, least squares, the gap says little: it is all of the objective. */
+   0) no atom is used. With both lambdas 0, least squares, the gap says little: it is all of the objective. */
 typedef struct shs_lasso_options {
     uint32_t start_canary;
     shs_real lambda; /* lambda1 */
@@ -12682,6 +12682,7 @@ typedef struct shs__lasso_sums {
 typedef struct shs__lasso_signal {
     size_t at;                                   /* which of the m */
     shs_wide norm2, r2, product, gap, objective; /* |y|^2, |r|^2, (Dx)'r; gap in the unit of the objective */
+    shs_wide free_gap; /* with lambda2: the gap by shs__lasso_part, of an exact look */
     shs_real lambda1, most, largest;             /* most: the largest |d_j'y|; largest: the largest |d_j'r - lambda2 x_j| */
     int sweeps, cut, support;
     shs_real *alpha, *r; /* D'r, padded; by the Gram matrix alone r is alpha */
@@ -12844,13 +12845,29 @@ SHS__PRIVATE void shs__lasso_gap(const shs__lasso *q, shs__lasso_signal *s, shs_
     if (s->gap < 0) s->gap = 0;
 }
 
+/* Atom j's part of another gap of the elastic net. Its dual is y'theta - |theta|^2 / 2 less the sum over j of excess_j^2 / 2 lambda2,
+   excess_j = max(|d_j'theta| - lambda1, 0), for any theta; here theta = r. At the minimum each part is 0, for any lambda1, while
+   only t = 0 is left to shs__lasso_gap where lambda1 is 0. */
+SHS__PRIVATE shs_wide shs__lasso_part(const shs__lasso *q, const shs__lasso_signal *s, shs_wide alpha, shs_wide x) {
+    const shs_wide l1 = (shs_wide)s->lambda1, l2 = (shs_wide)q->o->lambda2, size = shs__wabs(x);
+    shs_wide excess = 0, off;
+    if (x < 0 || (alpha < 0 && !(x > 0) && !q->o->nonnegative)) alpha = -alpha;
+    if (alpha > l1) {
+        off = alpha - l1 - l2 * size;
+        return off * off / (2 * l2);
+    }
+    if (!q->o->nonnegative) excess = shs__wmax(-alpha - l1, 0);
+    off = excess - l2 * size;
+    return off * off / (2 * l2) + size * (l1 + excess - alpha);
+}
+
 /* The gap by alpha and x as they are, the support known. exactly: from `exact` and (Dx)'r, by those alpha that may be the largest
-   but for rounding. */
+   but for rounding, and free_gap. */
 SHS__OUTLINE void shs__lasso_look(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, int exactly) {
     const shs__omp_dictionary *d = &q->c.over;
     const shs_real *alpha = s->alpha;
     const shs_real l2 = q->o->lambda2, sign = q->o->nonnegative ? 0 : -1;
-    shs_wide x1 = 0, x2 = 0, along = 0, most = 0, least;
+    shs_wide x1 = 0, x2 = 0, along = 0, most = 0, rounding, least;
     int j;
     s->largest = 0;
     if (sign < 0 && !(l2 > 0)) s->largest = shs__abs(alpha[shs__kernels_pursuit()->strongest(d->n, alpha)]);
@@ -12865,19 +12882,27 @@ SHS__OUTLINE void shs__lasso_look(const shs__lasso *q, shs__lasso_signal *s, con
         x2 += x * x;
         along += x * (shs_wide)alpha[w->support[j]];
     }
-    least = (shs_wide)s->largest;
-    if (exactly) least -= 2 * SHS__WIDENED_EPS * (least + (shs_wide)d->p * SHS__WSQRT(q->longest2 * s->r2));
-    for (j = 0; exactly && j < d->n; j++) {
-        const shs_wide a = (shs_wide)(alpha[j] - l2 * w->x[j]), b = (shs_wide)sign * a;
-        shs_wide sum = -(shs_wide)l2 * (shs_wide)w->x[j];
-        if (shs__wmax(a, b) < least) continue;
-        if (d->p) sum += shs__omp_product_wide(d, j, s->exact);
-        else sum += s->exact[j];
-        if (sum < 0) sum *= (shs_wide)sign;
-        if (sum > most) most = sum;
+    if (!exactly) {
+        shs__lasso_gap(q, s, (shs_wide)s->largest, along, x1, x2);
+        return;
     }
-    if (exactly) shs__lasso_gap(q, s, most, s->product, x1, x2);
-    else shs__lasso_gap(q, s, least, along, x1, x2);
+    rounding = 2 * SHS__WIDENED_EPS * ((shs_wide)s->largest + (shs_wide)d->p * SHS__WSQRT(q->longest2 * s->r2));
+    least = (shs_wide)s->largest - rounding;
+    if (l2 > 0 && least > (shs_wide)s->lambda1 - rounding) least = (shs_wide)s->lambda1 - rounding;
+    s->free_gap = 0;
+    for (j = 0; j < d->n; j++) {
+        const shs_wide x = (shs_wide)w->x[j];
+        const shs_wide a = (shs_wide)(alpha[j] - l2 * w->x[j]), b = (shs_wide)sign * a;
+        shs_wide product, slope;
+        if (shs__wmax(a, b) < least && !(l2 > 0 && shs__wabs(x) > 0)) continue;
+        if (d->p) product = shs__omp_product_wide(d, j, s->exact);
+        else product = s->exact[j];
+        slope = product - (shs_wide)l2 * x;
+        if (slope < 0) slope *= (shs_wide)sign;
+        if (slope > most) most = slope;
+        if (l2 > 0) s->free_gap += shs__lasso_part(q, s, product, x);
+    }
+    shs__lasso_gap(q, s, most, s->product, x1, x2);
 }
 
 /* Moves the coefficients u that are not 0 (of k) together towards the minimum for their signs, until the first of them is 0: by
@@ -13389,6 +13414,7 @@ SHS__PRIVATE int shs__lasso_nothing(const shs__lasso *q, shs__lasso_signal *s, s
     if (!(s->lambda1 >= s->most)) return 0;
     shs__codes_end(q->c.codes, at, 0);
     s->gap = 0;
+    s->free_gap = 0;
     s->objective = s->norm2 / 2;
     return 1;
 }
@@ -13432,6 +13458,7 @@ SHS__OUTLINE void shs__lasso_group(const shs__lasso *q, const shs__omp_worker *g
                 w->active[left++] = s;
                 continue;
             }
+            if (q->o->lambda2 > 0 && s->free_gap < s->gap) s->gap = s->free_gap;
             sums->nonzeros += (size_t)q->c.codes->used[at];
             sums->cut += (size_t)s->cut;
             sums->not_reached += s->cut || !(s->gap <= target);

@@ -35,11 +35,17 @@ typedef struct worth {
     double objective, gap, off, most, norm2;
 } worth;
 
+/* An atom's part of the elastic net's gap for theta = r. */
+static double free_part(const shs_lasso_options *o, double lambda, double alpha, double x) {
+    const double l2 = (double)o->lambda2, excess = fmax((o->nonnegative ? alpha : fabs(alpha)) - lambda, 0);
+    return lambda * fabs(x) + l2 * x * x / 2 - x * alpha + excess * excess / (2 * l2);
+}
+
 static worth worth_of(const problem *q, const shs_lasso_options *o, double lambda, size_t i, const shs_codes *codes,
                       size_t at) {
     const shs_real *y = q->Y + i * (size_t)q->p;
     double *r = (double *)malloc((size_t)q->p * sizeof *r), *x = (double *)calloc((size_t)q->n, sizeof *x);
-    double r2 = 0, x1 = 0, x2 = 0, along = 0, largest = 0, t, l2 = (double)o->lambda2;
+    double r2 = 0, x1 = 0, x2 = 0, along = 0, largest = 0, free_gap = 0, t, l2 = (double)o->lambda2;
     worth w = {0, 0, 0, 0, 0};
     int k, j, l;
     for (l = 0; l < q->p; l++) {
@@ -65,6 +71,7 @@ static worth worth_of(const problem *q, const shs_lasso_options *o, double lambd
     for (j = 0; j < q->n; j++) {
         double alpha = -l2 * x[j], off;
         for (l = 0; l < q->p; l++) alpha += (double)q->D[(ptrdiff_t)j * q->p + l] * r[l];
+        if (l2 > 0) free_gap += free_part(o, lambda, alpha + l2 * x[j], x[j]);
         if (alpha > largest) largest = alpha;
         if (-alpha > largest && !o->nonnegative) largest = -alpha;
         off = (o->nonnegative ? alpha : fabs(alpha)) - lambda;
@@ -80,6 +87,7 @@ static worth worth_of(const problem *q, const shs_lasso_options *o, double lambd
     if (r2 + along < t * r2) t = r2 + along > 0 ? (r2 + along) / r2 : 0;
     w.objective = r2 / 2 + lambda * x1;
     w.gap = r2 / 2 * (1 - t) * (1 - t) + lambda * x1 - t * along;
+    if (l2 > 0) w.gap = fmin(w.gap, free_gap);
     free(r);
     free(x);
     return w;
@@ -275,18 +283,31 @@ static void test_largest_lambda(void **state) {
 }
 
 /* Without lambda1 and with more values than atoms: least squares; with lambda2 the ridge. The residual's correlations say
-   so. */
+   so. The ridge's minimum counts as reached, with fewer values than atoms, too. */
 static void test_no_lambda(void **state) {
-    int ridge;
+    int kind;
     (void)state;
-    for (ridge = 0; ridge < 2; ridge++) {
-        problem q = problem_of(30, 12, 5, 3, 3);
+    for (kind = 0; kind < 6; kind++) {
+        const int ridge = kind >= 2, crowded = kind >= 4;
+        problem q = problem_of(crowded ? 9 : 30, 12, 5, 3, 3);
         shs_codes codes = new_codes(5, 12);
         shs_lasso_options o = SHS_ZERO;
+        shs_lasso_report report;
+        shs_real gaps[5];
         size_t i;
-        o.lambda2 = (shs_real)(ridge ? 0.7 : 0);
-        assert_ok(run(&q, &o, &codes, NULL, NULL));
-        for (i = 0; i < 5; i++) assert_true(worth_of(&q, &o, 0, i, &codes, i).off < BY_TYPE(1e-4, 1e-11));
+        o.nonnegative = kind % 2;
+        if (ridge) o.lambda2 = (shs_real)0.7;
+        assert_ok(run(&q, &o, &codes, gaps, &report));
+        if (ridge) assert_int_equal(report.not_reached, 0);
+        for (i = 0; i < 5; i++) {
+            const worth w = worth_of(&q, &o, 0, i, &codes, i);
+            assert_true(w.off < BY_TYPE(1e-4, 1e-11));
+            if (ridge) assert_close((double)gaps[i], w.gap / (w.norm2 / 2), BY_TYPE(1e-12, 1e-15));
+        }
+        if (ridge) {
+            assert_ok(run_gram(&q, &o, &codes, gaps, &report));
+            assert_int_equal(report.not_reached, 0);
+        }
         shs_codes_free(NULL, &codes);
         problem_free(&q);
     }
