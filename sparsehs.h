@@ -895,7 +895,8 @@ SHS_API shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, const s
    tolerance, selection and nonnegative are read. atoms and coefs hold as many values as the sparsity; without one n here, and
    min(p, n) in shs_omp_one_direct. *used of them are set. norm2 = ||y||^2, read for the tolerance and *error2 alone. *error2 (may
    be NULL) gets ||y - Dx||^2. workspace may have any alignment. dty (n): D'y, from shs_gemv with SHS_TRANS_YES. gram: both
-   triangles; a check of their symmetry would take longer than the pursuit. */
+   triangles; a check of their symmetry would take longer than the pursuit. SHS_TOLERANCE_TOO_SMALL: as of shs_omp_gram;
+   shs_omp_one_direct, which has y, codes such signals. */
 SHS_API shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const shs_real *dty, shs_real norm2,
                                const shs_omp_options *options, void *workspace, size_t workspace_size, int *atoms,
                                shs_real *coefs, int *used, shs_real *error2);
@@ -994,8 +995,8 @@ typedef struct shs_lasso_report {
    An engine descends, where a sweep is n steps; the CPU forms the gaps and goes on where they are not reached. shs_lasso_gram
    uses no engine. SHS_OUT_OF_RANGE: as for shs_omp_ex; also where lambda2 is above 2^156 (in double 2^1455) times the square of
    the largest |value| of D, or where an engine descends and lambda is subnormal beside the largest signal. Scratch: n p values;
-   n^2 where a Gram matrix is formed (n <= 8192); for each thread 128 n (32 n above 1024 atoms), and 1.5 k^2 in shs_wide with
-   k = min(n, p + 64, 1024), or with lambda2 min(n, 1024). */
+   n^2 where a Gram matrix is formed (n <= 8192); for each thread 128 n (32 n above 1024 atoms), with a Gram matrix of either kind
+   2 min(n, 256)^2, and 1.5 k^2 in shs_wide with k = min(n, p + 64, 1024), or with lambda2 min(n, 1024). */
 SHS_API shs_status shs_lasso(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m, const shs_real *Y,
                              int ldy, const shs_lasso_options *options, shs_codes *codes, shs_real *gaps,
                              shs_lasso_report *report);
@@ -1506,7 +1507,9 @@ typedef struct shs_moments {
 
 SHS_API shs_status shs_moments_create(const shs_context *ctx, int bands, shs_moments *moments);
 SHS_API void shs_moments_free(const shs_context *ctx, shs_moments *moments);
-/* Adds the pixels of a cube with moments->bands bands in use. On failure the moments are as before. */
+/* Adds the pixels of a cube with moments->bands bands in use. On failure the moments are as before. Scratch: bands^2 in shs_wide
+   for each 1536 pixels of a block, at most 16 times; for each thread bands^2 and 1536 bands, roughly. Calls on cubes without a
+   query take what `peak` of the context's arena says. */
 SHS_API shs_status shs_moments_update(const shs_context *ctx, const shs_cube *cube, shs_precision precise,
                                       shs_moments *moments);
 SHS_API size_t shs_moments_update_workspace(const shs_context *ctx, const shs_cube *cube, shs_precision precise);
@@ -18129,7 +18132,7 @@ SHS__OUTLINE void shs__px_get_pixel(const shs__reader *r, const shs__panel *pane
 enum {
     SHS__CHUNK_PANELS = 4,        /* panels in a parallel chunk, whose sums are added up in shs_wide */
     SHS__LARGE_CHUNK_PANELS = 16, /* panels in a chunk of a large block */
-    SHS__PASS_CHUNKS = 16,        /* chunks whose sums are held before they are added in order */
+    SHS__PASS_CHUNKS = 16,        /* chunks whose sums are held before they are added in order, at most */
     SHS__COLLECT_VALUES = 4096    /* sums that one worker adds at a time */
 };
 
@@ -18145,8 +18148,16 @@ typedef struct shs__consumer {
     shs_reduce_op op;
     size_t count;      /* of sums; 0: panels without a valid pixel are worked on too */
     shs_wide *sums;    /* of all pixels */
-    shs_wide *chunk_sums; /* SHS__PASS_CHUNKS times as many */
+    shs_wide *chunk_sums; /* as many for each chunk that is held */
 } shs__consumer;
+
+/* Room for a consumer's sums, and for those of the chunks that are held: a block of few lines has fewer. */
+SHS__PRIVATE void shs__px_consumer_layout(shs__layout *l, shs__consumer *c, const shs__view *v, size_t count) {
+    const size_t chunk = SHS__CHUNK_PANELS * SHS__PANEL_PIXELS;
+    const size_t chunks = shs__ctx_chunks(shs__cells(v->samples, v->block_lines), chunk);
+    c->chunk_sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT(count, shs__zmin(chunks, SHS__PASS_CHUNKS), 1));
+    c->sums = SHS__CARVE(l, shs_wide, count);
+}
 
 typedef struct shs__pass {
     const shs__reader *reader;
@@ -18709,8 +18720,7 @@ SHS__PRIVATE void shs__px_moments_job_layout(shs__layout *l, shs__moments_job *j
     else job->element_shift = (void *)job->wide_shift;
     job->whole_shift = SHS__CARVE(l, int32_t, shs__ctx_chunks_of(whole, 16) * 16);
     job->instead = SHS__CARVE(l, unsigned char, shs__cells(2, whole));
-    job->consumer.chunk_sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT(job->consumer.count, SHS__PASS_CHUNKS, 1));
-    job->consumer.sums = SHS__CARVE(l, shs_wide, job->consumer.count);
+    shs__px_consumer_layout(l, &job->consumer, &job->reader.view, job->consumer.count);
 }
 
 /* ---- consumers: maps, into a writer, and their extremes ------------------------------------------------- >>writer */
@@ -18979,8 +18989,7 @@ SHS__PRIVATE void shs__px_map_job_layout(shs__layout *l, shs__map_job *job, int 
     shs__px_reader_layout(l, &job->reader, workers);
     shs__px_map_layout(l, &job->map, workers);
     shs__px_writer_layout(l, &job->writer, &job->reader.view);
-    job->consumer.chunk_sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT(extremes, SHS__PASS_CHUNKS, 1));
-    job->consumer.sums = SHS__CARVE(l, shs_wide, extremes);
+    shs__px_consumer_layout(l, &job->consumer, &job->reader.view, extremes);
 }
 
 /* Low and high of every output, to the writer. */
@@ -19092,9 +19101,8 @@ SHS__PRIVATE void shs__px_whitened_layout(shs__layout *l, shs__whitened *w, int 
     shs__px_map_layout(l, &w->job.map, workers);
     if (pairs) shs__px_gram_layout(l, &w->gram, workers);
     w->products = SHS__CARVE(l, shs_real, SHS__PRODUCT(pairs, SHS__PANEL_PIXELS, workers));
-    w->sums = SHS__CARVE(l, shs_wide, count);
-    w->job.consumer.sums = w->sums;
-    w->job.consumer.chunk_sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT(count, SHS__PASS_CHUNKS, 1));
+    shs__px_consumer_layout(l, &w->job.consumer, &w->job.reader.view, count);
+    w->sums = w->job.consumer.sums;
 }
 
 /* Counts pixels and does nothing else: the pass exists for the reader, which keeps the whitened pixels. */

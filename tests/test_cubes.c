@@ -1430,6 +1430,11 @@ static void test_memory_of_streams_is_bounded(void **state) {
     assert_in_range(shs_moments_update_workspace(&ctx, &cube, 0), 16 * 781 * 224, 64000000);
     cube.block_lines = 0;
     assert_in_range(shs_moments_update_workspace(&ctx, &cube, 0), 8000000, 100000000);
+    /* A line, as a camera gives them: the sums of one chunk, not of 16. */
+    cube.pixels = &cube;
+    cube.read_fn = NULL;
+    cube.lines = 1;
+    assert_in_range(shs_moments_update_workspace(&ctx, &cube, 0), 1, 16 * 224 * 224 * sizeof(shs_wide));
 }
 
 /* ---- ranks ------------------------------------------------------------------------------------------------------- */
