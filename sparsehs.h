@@ -8721,6 +8721,30 @@ SHS__PRIVATE void shs__eigh_ql_sweep(int l, int m, shs_wide *d, shs_wide *e, shs
     e[m] = 0;
 }
 
+SHS__PRIVATE void shs__eigh_ql_reverse(int n, shs_wide *x) {
+    int i;
+    for (i = 0; i < n / 2; i++) {
+        const shs_wide value = x[i];
+        x[i] = x[n - 1 - i];
+        x[n - 1 - i] = value;
+    }
+}
+
+/* Turns the block of T around, and with vectors the block's columns of S. QL keeps small eigenvalues best, and takes fewest sweeps,
+   when the diagonal grows downwards; stage 1 leaves large values above. */
+SHS__PRIVATE void shs__eigh_ql_turn(shs__eigh *w, int from, int n, int want_vectors) {
+    shs_wide *between = w->ql.sine + from;
+    int i;
+    shs__eigh_ql_reverse(n, w->values + from);
+    shs__eigh_ql_reverse(n - 1, w->ql.rest + from);
+    for (i = 0; want_vectors && i < n / 2; i++) {
+        shs_wide *x = SHS__AT(w->S, w->ld, from, from + i), *y = SHS__AT(w->S, w->ld, from, from + n - 1 - i);
+        SHS__COPY(between, x, n);
+        SHS__COPY(x, y, n);
+        SHS__COPY(y, between, n);
+    }
+}
+
 /* The eigenvalues of the block from..to-1 of T, whose diagonal stands in values, into its place; with vectors, the
    same columns of S are multiplied by the block's eigenvectors. */
 SHS__OUTLINE shs_status shs__eigh_ql(shs__eigh *w, int from, int to, int want_vectors) {
@@ -8730,6 +8754,7 @@ SHS__OUTLINE shs_status shs__eigh_ql(shs__eigh *w, int from, int to, int want_ve
     size_t left = shs__cells(30, n);
     SHS__COPY(e, w->e + from, n);
     e[n - 1] = 0;
+    if (shs__wabs(d[0]) > shs__wabs(d[n - 1])) shs__eigh_ql_turn(w, from, n, want_vectors);
     for (l = 0; l < n; l++)
         for (;;) {
             m = shs__eigh_ql_end(l, n, e, least);
@@ -8816,7 +8841,7 @@ SHS__OUTLINE void shs__eigh_merge_deflate(shs__eigh *w, shs__merge *m) {
         if (shs__wabs(values[i]) > largest) largest = shs__wabs(values[i]);
         if (shs__wabs(m->z[i]) > largest) largest = shs__wabs(m->z[i]);
     }
-    least = 8 * SHS__WIDE_EPS * largest;
+    least = 4 * SHS__WIDE_EPS * largest;
     m->k = 0;
     for (i = 0; i < m->n; i++) {
         int at = m->order[i];

@@ -295,6 +295,47 @@ static void test_bounds(void **state) {
     print_message("residuals up to %.2f n eps ||A||, orthonormal to %.2f n eps\n", worst_residual, worst_orthogonality);
 }
 
+/* A (n x n) is reflected by a vector of ones and minus ones: H A H with H = I - 2 v v' / n. With n a power of two and few bits nothing
+   is rounded. */
+static void reflect_exactly(int n, double *A, shs_random *r) {
+    double v[32], u[32], t = 0;
+    int i, j;
+    for (i = 0; i < n; i++) v[i] = shs_random_below(r, 2) ? 1 : -1;
+    for (i = 0; i < n; i++) {
+        u[i] = 0;
+        for (j = 0; j < n; j++) u[i] += A[j * n + i] * v[j];
+        t += u[i] * v[i];
+    }
+    for (i = 0; i < n; i++)
+        for (j = 0; j < n; j++) A[j * n + i] += 4 * t * v[i] * v[j] / n / n - 2 * (u[i] * v[j] + v[i] * u[j]) / n;
+}
+
+/* Dense matrices with the eigenvalues 1, 1, 1/2, 1/2, ..: the small half errs by less than the rounding of the largest at the mean.
+   QL from the large end errs by 1.7 of it. */
+static void test_small_values(void **state) {
+    enum { N = 32, MATRICES = 60 };
+    double mean = 0;
+    int matrix, i;
+    (void)state;
+    for (matrix = 0; matrix < MATRICES; matrix++) {
+        double A[N * N] = SHS_ZERO, worst = 0;
+        shs_wide wide[N * N], values[N];
+        shs_random r;
+        shs_random_seed(&r, (uint64_t)matrix);
+        for (i = 0; i < N; i++) {
+            const int at = (int)shs_random_permuted((uint64_t)i, N, (uint64_t)matrix);
+            A[at * N + at] = ldexp(1, -(i / 2));
+        }
+        reflect_exactly(N, A, &r);
+        reflect_exactly(N, A, &r);
+        for (i = 0; i < N * N; i++) wide[i] = (shs_wide)A[i];
+        assert_ok(shs_eigh(NULL, N, wide, N, N, values, NULL, 0));
+        for (i = N / 2; i < N; i++) worst = fmax(worst, fabs((double)values[i] - ldexp(1, -(i / 2))));
+        mean += worst / EPS / MATRICES;
+    }
+    assert_in_range(1000 * mean, 1, 1000);
+}
+
 /* All pairs of a problem from Jacobi's rotations, laid out and signed as shs_eigh does it. */
 static void jacobi(const problem *p, shs_wide *values, shs_wide *vectors) {
     shs_wide *A = new_wide((size_t)(p->n * p->n), 0), *V = new_wide((size_t)(p->n * p->n), 0);
@@ -641,6 +682,7 @@ int main(void) {
         cmocka_unit_test(test_exact),     cmocka_unit_test(test_bad_arguments), cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_no_memory), cmocka_unit_test(test_workspace),     cmocka_unit_test(test_repeatable),
         cmocka_unit_test(test_vanishing_bulge),
+        cmocka_unit_test(test_small_values),
         cmocka_unit_test(test_few_fail),
         cmocka_unit_test(test_twisted),
         cmocka_unit_test(test_numbers_of_few),
