@@ -1587,7 +1587,7 @@ typedef struct shs_pca {
     shs_wide count;            /* pixels */
     shs_wide total_variance;   /* the sum of all eigenvalues */
     shs_wide *mean;            /* bands */
-    shs_wide *scale;           /* bands: what a band is divided by; 1 for covariance */
+    shs_wide *scale;           /* bands: what a band is divided by; 1 for covariance, or of RX a power of two (a band in another unit) */
     shs_wide *eigenvalues;     /* eigenvalue_count, descending: options.components, or bands if it was 0; MNF: as many as the
                                   noise has dimensions; RX: components */
     int eigenvalue_count;
@@ -11717,12 +11717,12 @@ SHS__PRIVATE void shs__look_chunk(void *arg, size_t chunk, int worker) {
     for (i = chunk * look->each; i < end; i++) {
         const int exponent = shs__coder_exponent(c, i, &found), lost = exponent == -SHS__OMP_BIAS;
         if (exponent > SHS__OMP_BIAS) found |= SHS__FOUND_INFINITE;
+        if (exponent == SHS__OMP_NOTHING) continue;
         if (shs__omp_in_room(exponent, SHS__OMP_ROOM_SIGNALS)) found |= SHS__FOUND_NEAR;
         else if (exponent > 0) found |= SHS__FOUND_LARGE;
         else found |= SHS__FOUND_FAINT;
         if (lost && c->over.p == 0) found |= SHS__FOUND_TINY;
-        if (exponent != SHS__OMP_NOTHING && c->over.p == 0 && c->norms2 && !(c->norms2[i] >= SHS__REAL_MIN))
-            found |= SHS__FOUND_NORMS;
+        if (c->over.p == 0 && c->norms2 && !(c->norms2[i] >= SHS__REAL_MIN)) found |= SHS__FOUND_NORMS;
     }
     look->found[chunk] = (unsigned char)found;
 }
@@ -20094,26 +20094,35 @@ SHS__PRIVATE shs_status shs__pca_fit_statistics(const shs_moments *m, const shs_
     return SHS_OK;
 }
 
-/* Scores of all components above rounding do not depend on the units of bands. */
-SHS__PRIVATE int shs__rx_of_all(const shs_pca_options *o) {
-    if (o->correlation || o->components > 0 || o->skip > 0) return 0;
+/* Whether scores are of all components above rounding. Then they do not depend on the units of the n bands. */
+SHS__PRIVATE int shs__rx_of_all(const shs_pca_options *o, int n) {
+    if (o->correlation || (o->components > 0 && o->components < n) || o->skip > 0) return 0;
     return !(o->variance > 0) && !(o->eigenvalue_at_least > 0);
 }
 
-/* A power of two for each band that varies much less than another, as one in another unit does: divided by it, the band is not
-   taken for rounding. It is 1 for all others. variances lie `step` apart. */
-SHS__PRIVATE void shs__pca_units(int n, const shs_wide *variances, int step, shs_wide *unit) {
-    const shs_wide faint = SHS__WIDE_C(9.5367431640625e-7); /* 2^-20 */
+/* A power of two for each band with less than `share` of the largest variance, by which it comes near that: divided by it, a band in
+   another unit is not taken for rounding. It is 1 for all others. variances lie `step` apart. */
+SHS__PRIVATE void shs__pca_units(int n, const shs_wide *variances, int step, shs_wide share, shs_wide *unit) {
     shs_wide most = 0;
     int i;
     for (i = 0; i < n; i++) most = shs__wmax(most, *SHS__AT(variances, step, 0, i));
     for (i = 0; i < n; i++) {
         shs_wide variance = *SHS__AT(variances, step, 0, i);
         unit[i] = 1;
-        if (!(variance > 0) || variance >= faint * most) continue;
+        if (!(variance > 0) || variance >= share * most) continue;
         for (; variance < most / 4; variance *= 4) unit[i] /= 2;
     }
 }
+
+/* How many of `found` eigenvalues are above rounding. */
+SHS__PRIVATE int shs__pca_rank(int found, const shs_wide *values) {
+    int rank = 0;
+    while (rank < found && values[rank] > SHS__RANK_EPS * values[0]) rank++;
+    return rank;
+}
+
+/* 2^-20. The share for MNF: with noise of less than n dimensions ratios depend on units, so that only bands far below get one. */
+#define SHS__FAINT_NOISE SHS__WIDE_C(9.5367431640625e-7)
 
 /* C_ij / (unit_i unit_j), where the product of two units may underflow; to may be C. */
 SHS__PRIVATE void shs__pca_divide_units(int n, const shs_wide *C, int ldc, const shs_wide *unit, shs_wide *to) {
@@ -20201,13 +20210,13 @@ SHS__PRIVATE void shs__wide_inner(int m, int n, int k, const shs_wide *A, const 
 SHS__PRIVATE shs_status shs__pca_fit_noise(const shs_context *ctx, const shs_pca_options *o, shs__fit *f) {
     const int n = f->n;
     shs_wide *unit = f->values; /* until the eigenvalues are there */
-    int i, j, rank = 0;
+    int i, j, rank;
     shs_status status;
-    shs__pca_units(n, o->noise, o->ldn + 1, unit);
+    shs__pca_units(n, o->noise, o->ldn + 1, SHS__FAINT_NOISE, unit);
     shs__pca_divide_units(n, o->noise, o->ldn, unit, f->back); /* back is room for it */
     status = shs_eigh(ctx, n, f->back, n, n, f->noise_values, f->noise, n);
     if (status != SHS_OK) return status;
-    while (rank < n && f->noise_values[rank] > SHS__RANK_EPS * f->noise_values[0]) rank++;
+    rank = shs__pca_rank(n, f->noise_values);
     if (rank == 0 || o->components > rank) return SHS_RANK_TOO_LOW;
     for (j = 0; j < rank; j++) {
         shs_wide deviation = SHS__WSQRT(f->noise_values[j]);
@@ -20226,6 +20235,17 @@ SHS__PRIVATE shs_status shs__pca_fit_noise(const shs_context *ctx, const shs_pca
 }
 
 /* ---- fits of moments ------------------------------------------------------------------------------- >>pca_moments */
+
+/* All eigenpairs again, of bands in units of their own: bands that vary little may have been lost in rounding. */
+SHS__PRIVATE shs_status shs__pca_fit_in_units(const shs_context *ctx, shs__fit *f) {
+    const int n = f->n;
+    int i;
+    shs__pca_units(n, f->covariance, n + 1, 1, f->scale);
+    shs__pca_divide_units(n, f->covariance, n, f->scale, f->covariance);
+    f->total = 0;
+    for (i = 0; i < n; i++) f->total += *SHS__AT(f->covariance, n, i, i);
+    return shs_eigh(ctx, n, f->covariance, n, n, f->values, f->vectors, n);
+}
 
 /* Of principal components, of the noise fraction, of anomaly scores. */
 typedef enum shs__fit_kind { SHS__FIT_OF_PCA, SHS__FIT_OF_MNF, SHS__FIT_OF_RX } shs__fit_kind;
@@ -20257,12 +20277,10 @@ SHS__PRIVATE shs_status shs__pca_fit_moments(const shs_context *ctx, const shs_m
     f.pixels = moments->count;
     while (shs__layout_next(ctx, &l, &status)) shs__pca_fit_layout(&l, &f, n, mnf);
     if (status == SHS_OK) status = shs__pca_fit_statistics(moments, &o, &f);
-    if (status == SHS_OK && kind == SHS__FIT_OF_RX && shs__rx_of_all(&o)) {
-        shs__pca_units(n, f.covariance, n + 1, f.scale);
-        shs__pca_divide_units(n, f.covariance, n, f.scale, f.covariance);
-    }
     if (status == SHS_OK && mnf) status = shs__pca_fit_noise(ctx, &o, &f);
     else if (status == SHS_OK) status = shs_eigh(ctx, n, f.covariance, n, f.found, f.values, f.vectors, n);
+    if (status == SHS_OK && kind == SHS__FIT_OF_RX && shs__rx_of_all(&o, n) && shs__pca_rank(n, f.values) < n)
+        status = shs__pca_fit_in_units(ctx, &f);
     if (status == SHS_OK) status = shs__pca_finish(ctx, &f, &o, pca);
     shs__layout_release(ctx, &l);
     return status;
@@ -20374,13 +20392,12 @@ SHS__PRIVATE shs_status shs__few_centre(shs__few_pixels *few, shs_wide divisor, 
     return SHS_OK;
 }
 
-/* X becomes of unit variance under correlation, of nearly that `in_units`; the trace. */
-SHS__PRIVATE shs_status shs__few_scale(shs__few_pixels *few, int correlation, int in_units, const shs_wide *variances) {
+/* X becomes of unit variance under correlation, else in units (shs__pca_units); the trace. */
+SHS__PRIVATE shs_status shs__few_scale(shs__few_pixels *few, int correlation, shs_wide share, const shs_wide *variances) {
     const int n = few->fit.n;
     shs_wide *scale = few->fit.scale;
     int b, k;
-    for (b = 0; b < n; b++) scale[b] = 1;
-    if (in_units) shs__pca_units(n, variances, 1, scale);
+    shs__pca_units(n, variances, 1, share, scale);
     few->fit.total = 0;
     for (b = 0; b < n; b++) {
         if (correlation && variances[b] <= 0) return SHS_ZERO_VARIANCE;
@@ -20412,7 +20429,7 @@ SHS__PRIVATE void shs__few_add_direction(int n, int k, shs_wide *V) {
 
 /* Eigenvalues and as many vectors as are asked for: *components, or all above rounding, which it becomes. */
 SHS__PRIVATE shs_status shs__few_solve(const shs_context *ctx, shs__few_pixels *few, shs_wide divisor, int *components) {
-    int n = few->fit.n, count = few->valid, rank = 0, j;
+    int n = few->fit.n, count = few->valid, rank, j;
     size_t i;
     shs_wide *V = few->fit.vectors, *values = few->fit.values;
     shs_status status;
@@ -20420,7 +20437,7 @@ SHS__PRIVATE shs_status shs__few_solve(const shs_context *ctx, shs__few_pixels *
     for (i = 0; i < shs__cells(count, count); i++) few->gram[i] /= divisor;
     status = shs_eigh(ctx, count, few->gram, count, count, values, few->turns, count);
     if (status != SHS_OK) return status;
-    while (rank < count && values[rank] > SHS__RANK_EPS * values[0]) rank++;
+    rank = shs__pca_rank(count, values);
     SHS__CLEAR(values + rank, n - rank);
     if (*components == 0) *components = shs__imax(rank, 1);
     rank = shs__imin(rank, *components);
@@ -20430,9 +20447,9 @@ SHS__PRIVATE shs_status shs__few_solve(const shs_context *ctx, shs__few_pixels *
     return SHS_OK;
 }
 
-/* The components of at most half as many pixels as bands, in_units: of bands divided by units of their own. The CPU reads them,
-   engine or not. */
-SHS__PRIVATE shs_status shs__pca_few(const shs__pixels *px, const shs_pca_options *options, int in_units, shs_pca *pca) {
+/* The components of at most half as many pixels as bands; bands with less than `share` of the largest variance are in units of their
+   own (0: none). The CPU reads them, engine or not. */
+SHS__PRIVATE shs_status shs__pca_few(const shs__pixels *px, const shs_pca_options *options, shs_wide share, shs_pca *pca) {
     const shs_context *ctx = px->ctx;
     shs_pca_options o = *options;
     shs__few_pixels few;
@@ -20453,7 +20470,7 @@ SHS__PRIVATE shs_status shs__pca_few(const shs__pixels *px, const shs_pca_option
     if (status == SHS_OK && !(divisor > 0)) status = SHS_NO_PIXELS;
     variances = few.fit.values; /* until the eigenvalues are there */
     if (status == SHS_OK) status = shs__few_centre(&few, divisor, variances);
-    if (status == SHS_OK) status = shs__few_scale(&few, o.correlation, in_units, variances);
+    if (status == SHS_OK) status = shs__few_scale(&few, o.correlation, share, variances);
     if (status == SHS_OK) status = shs__few_solve(ctx, &few, divisor, &o.components);
     if (status == SHS_OK) status = shs__pca_finish(ctx, &few.fit, &o, pca);
     shs__layout_release(ctx, &l);
@@ -20677,7 +20694,7 @@ SHS__PRIVATE shs_status shs__mnf_few(const shs__pixels *px, const shs_pca_option
     shs__layout l = SHS_ZERO;
     shs_wide *coordinates = NULL;
     size_t pixels = shs__cells(px->view.samples, px->view.lines);
-    shs_status status = shs__pca_few(px, &shs__pca_zero, 1, &base);
+    shs_status status = shs__pca_few(px, &shs__pca_zero, SHS__FAINT_NOISE, &base);
     if (status == SHS_OK && o->components > base.components) status = SHS_RANK_TOO_LOW;
     while (shs__layout_next(ctx, &l, &status))
         coordinates = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(pixels, base.components, 1));
@@ -20709,7 +20726,8 @@ SHS__OUTLINE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_opt
     if (status != SHS_OK) return status;
     if (!shs__few_pays(px) || (mnf && !shs__mnf_few_pays(&px->view, o))) return shs__pca_dense(px, o, kind, pca);
     if (mnf) return shs__mnf_few(px, o, pca);
-    return shs__pca_few(px, o, kind == SHS__FIT_OF_RX && shs__rx_of_all(o), pca);
+    if (kind == SHS__FIT_OF_RX && shs__rx_of_all(o, px->view.used)) return shs__pca_few(px, o, 1, pca);
+    return shs__pca_few(px, o, 0, pca);
 }
 
 /* ---- transforms ------------------------------------------------------------------------------------- >>transforms */

@@ -6761,7 +6761,7 @@ SHS__PRIVATE shs__cl_build shs__cl_what(const shs_cl *cl, const shs__cl_proof *p
 SHS__PRIVATE shs_status shs__cl_judge(shs_cl *cl, const shs__cl_proof *proof, shs__cl_verdict *v) {
     const shs__cl_build what = shs__cl_what(cl, proof);
     char *all = shs__cl_all_options(cl, what.text), *text = shs__cl_join(cl, proof->source), key[56];
-    unsigned char sealed[SHS__CL_SEAL + SHS__CL_FAULT];
+    unsigned char sealed[(int)SHS__CL_SEAL + SHS__CL_FAULT]; /* C++20 adds no two enumerations */
     const unsigned char *data = NULL;
     size_t size = 0;
     void *block = NULL;
@@ -12738,9 +12738,9 @@ SHS__PRIVATE shs_status shs__cl_device_of_context(shs_cl *cl, cl_context context
     all = (cl_device_id *)shs__cl_alloc(cl, size);
     if (!all) return SHS_NO_MEMORY;
     error = SHS__CL(clGetContextInfo)(context, CL_CONTEXT_DEVICES, size, all, NULL);
-    while (asked && i < size / sizeof *all && all[i] != asked) i++;
-    if (i < size / sizeof *all) *device = all[i];
-    else *device = NULL;
+    while (!error && asked && i < size / sizeof *all && all[i] != asked) i++;
+    *device = NULL;
+    if (!error && i < size / sizeof *all) *device = all[i];
     shs__cl_free(cl, all);
     if (error) return shs__cl_check(cl, error);
     if (*device) return SHS_OK;

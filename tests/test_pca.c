@@ -2598,6 +2598,49 @@ static void test_units_of_bands(void **state) {
     cube_free(&cube);
 }
 
+/* Bands that share nearly all of their variance, the first in a unit that takes its own part to the rounding of the others: the
+   anomaly of that band is found in each, by the rank that is asked for, too. */
+static void test_units_of_shared_bands(void **state) {
+    enum { ROWS = 30, COLUMNS = 40, B = 6, ANOMALY = 617 };
+    static const double units[] = {1, 1. / 100, 1. / 500, 1. / 1000, 1. / 1100, 1e-6};
+    plain_cube p = new_plain(ROWS, COLUMNS, B);
+    shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, ROWS, COLUMNS, 1);
+    double first = 0;
+    shs_random r;
+    int u, k, i, rank;
+    (void)state;
+    for (u = 0; u < (int)(sizeof units / sizeof *units); u++) {
+        shs_pca_options o = SHS_ZERO;
+        shs_cube cube;
+        plain_cube scores;
+        shs_pca fit;
+        double sum = 0;
+        shs_random_seed(&r, 3);
+        for (k = 0; k < ROWS * COLUMNS; k++) {
+            const double shared = (double)shs_random_normal(&r);
+            for (i = 0; i < B; i++) pixel_of(&p, (size_t)k)[i] = shared + 1e-3 * (double)shs_random_normal(&r);
+        }
+        pixel_of(&p, ANOMALY)[0] += 0.05;
+        for (k = 0; k < ROWS * COLUMNS; k++) pixel_of(&p, (size_t)k)[0] *= units[u];
+        cube = cube_f64(&p);
+        for (o.components = 0; o.components <= B; o.components += B) {
+            assert_ok(shs_rx(NULL, &cube, &o, &sink, &rank));
+            assert_int_equal(rank, B);
+            scores = sink_values(&sink, ROWS, COLUMNS, 1);
+            if (u == 0) first = scores.x[ANOMALY];
+            assert_close(scores.x[ANOMALY], first, 1e-4 * first);
+            free(scores.x);
+        }
+        assert_ok(shs_rx_fit(NULL, &cube, NULL, &fit));
+        for (i = 0; i < fit.components; i++) sum += (double)fit.eigenvalues[i];
+        assert_close((double)fit.total_variance, sum, 1e-12 * sum);
+        shs_pca_free(NULL, &fit);
+        cube_free(&cube);
+    }
+    free(p.x);
+    sink_free(&sink);
+}
+
 /* Fewer pixels than half the bands, all bands but two of which are in another unit. The noise, less the mean of each direction's
    differences, has two dimensions less than the pixels, so ratios depend on units; but no band is lost, and the noise of the
    components is white. */
@@ -3324,6 +3367,7 @@ int main(void) {
         cmocka_unit_test(test_noise_residual),
         cmocka_unit_test(test_noise_residual_of_bands_alike),
         cmocka_unit_test(test_units_of_bands),
+        cmocka_unit_test(test_units_of_shared_bands),
         cmocka_unit_test(test_units_of_few_pixels),
         cmocka_unit_test(test_noise_residual_in_units),
         cmocka_unit_test(test_noise_over_ranks),
