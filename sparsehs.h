@@ -46,7 +46,8 @@
    - shs_real is float, or double with SPARSEHS_DOUBLE. Sums over many signals are shs_wide (double).
    - Options are plain structs: `shs_omp_options o = SHS_ZERO;` has sensible defaults; shs_*_defaults() shows what zero becomes.
    - Every function that can fail returns shs_status, and shs_status_text() explains it. On failure the outputs are
-     untouched unless the function says otherwise, nothing leaks, and your input is never modified.
+     untouched unless the function says otherwise, nothing leaks, and your input is never modified. What a result struct holds
+     is not freed by the next call that writes it: free it first, with the allocator that made it.
    - Three levels: one call with defaults; the same call with an options struct (..._ex); your own memory: scratch comes from the
      context, in ONE block for every call that has a shs_..._workspace() query beside it, which returns its bytes (SIZE_MAX where
      sizes overflow). Hand the library an arena over a static buffer of that size and it never touches the heap.
@@ -533,7 +534,11 @@ typedef struct shs_context {
     int threads;
 
     /* Progress: called between steps from the calling thread; error is the algorithm's, or -1 while it has none. A non-zero return
-       cancels: SHS_CANCELLED. Pursuits and learning leave the best result so far; other calls leave no result. */
+       cancels: SHS_CANCELLED. Pursuits and learning leave the best result so far; other calls leave no result. A step of pursuits
+       and the lasso is up to 65,536 signals. After the last one, step = steps, all is done; shs_ksvd_ex does not read its answer.
+
+       Only parallel_fn's chunks run on other threads: all other callbacks of this struct, of cubes and of sinks are called from the
+       calling thread. */
     int (*progress_fn)(void *user, const char *phase, size_t step, size_t steps, shs_wide error);
     void *progress_user;
 
@@ -2120,7 +2125,7 @@ SHS_API shs_status shs_npy_read_values(const shs_npy *npy, shs_type type, void *
 
 /* Codes are three files, each with its own user pointer: used, shape (m,), atoms and coefs, (m, stride), row by row; row i has
    used[i] atoms, and what it has behind them is loaded as 0. Loading: SHS_DAMAGED_NPY, too, if shapes do not fit, an atom is not
-   one of n, or a coefficient is not finite. */
+   one of n, or a coefficient is not finite. Saving: SHS_BAD_CODES where used or an atom cannot be one. */
 SHS_API shs_status shs_npy_save_codes(const shs_codes *codes, int (*write_fn)(void *user, const void *bytes, size_t count),
                                       void *used, void *atoms, void *coefs);
 SHS_API shs_status shs_npy_load_codes(const shs_context *ctx, int n, int (*read_fn)(void *user, void *bytes, size_t count),
@@ -25377,7 +25382,7 @@ SHS__PUBLIC shs_status shs_npy_save_codes(const shs_codes *codes, int (*write_fn
     void *const users[] = {used, atoms, coefs};
     int i;
     shs_status status = SHS_OK;
-    if (!shs__codes_ok(codes, 0)) return SHS_BAD_CODES;
+    if (!shs__codes_ok(codes, 0) || shs__codes_outside(codes, codes->m, INT_MAX)) return SHS_BAD_CODES;
     if (!write_fn) return SHS_BAD_NPY;
     for (i = 0; i < 3 && status == SHS_OK; i++) {
         const void *const values[] = {codes->used, codes->atoms, codes->coefs};

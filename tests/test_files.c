@@ -496,6 +496,11 @@ static void test_codes(void **state) {
 #undef LOAD
     assert_status(shs_npy_save_codes(NULL, write_bytes, f, f + 1, f + 2), SHS_BAD_CODES);
     assert_status(shs_npy_save_codes(&codes, NULL, f, f + 1, f + 2), SHS_BAD_NPY);
+    codes.used[1] += codes.stride + 1; /* files that could not be loaded are not written */
+    assert_status(shs_npy_save_codes(&codes, write_bytes, f, f + 1, f + 2), SHS_BAD_CODES);
+    codes.used[1] -= codes.stride + 1;
+    codes.atoms[(size_t)codes.stride] = -1 - codes.atoms[(size_t)codes.stride];
+    if (codes.used[1] > 0) assert_status(shs_npy_save_codes(&codes, write_bytes, f, f + 1, f + 2), SHS_BAD_CODES);
     assert_status(shs_npy_load_codes(NULL, 50, NULL, f, f + 1, f + 2, &got), SHS_BAD_NPY);
     assert_status(shs_npy_load_codes(NULL, 50, read_bytes, f, f + 1, f + 2, NULL), SHS_BAD_CODES);
     shs_codes_free(NULL, &codes);
