@@ -324,7 +324,7 @@ static void lasso_add(shs_lasso_report *sum, const shs_lasso_report *r) {
     if (!(r->gap <= sum->gap)) sum->gap = r->gap;
 }
 
-/* Codes and gaps of a piece: room for `signals` with each lambda. */
+/* Codes and gaps of a piece with several lambdas: room for `signals` with each. */
 typedef struct lasso_room {
     size_t signals;
     shs_codes codes;
@@ -371,14 +371,27 @@ static void lasso_put(lasso_call *q, size_t first, size_t count, const lasso_roo
     }
 }
 
+/* With one lambda the codes of a piece lie together among those of all. */
+static shs_status lasso_piece_in_place(const lasso_call *q, size_t first, size_t count, shs_lasso_report *r) {
+    const size_t cells = first * (size_t)q->codes.stride;
+    shs_codes codes = codes_of(count, q->codes.stride, q->codes.used + first, q->codes.atoms + cells, q->codes.coefs + cells);
+    return lasso_of(q, first, count, &codes, q->gaps + first, r);
+}
+
+static shs_status lasso_piece_in_room(lasso_call *q, size_t first, size_t count, lasso_room *room, shs_lasso_report *r) {
+    shs_status status = lasso_room_for(q, count, room);
+    if (status == SHS_OK) status = lasso_of(q, first, count, &room->codes, room->gaps, r);
+    if (status == SHS_OK) lasso_put(q, first, count, room);
+    return status;
+}
+
 static shs_status lasso_piece(lasso_call *q, size_t first, size_t count, lasso_room *room) {
     shs_lasso_report r = SHS_ZERO;
-    shs_status status = lasso_room_for(q, count, room);
-    if (status == SHS_OK) status = lasso_of(q, first, count, &room->codes, room->gaps, &r);
-    if (status != SHS_OK) return status;
-    lasso_put(q, first, count, room);
-    lasso_add(&q->report, &r);
-    return SHS_OK;
+    shs_status status;
+    if (q->lambda_count == 1) status = lasso_piece_in_place(q, first, count, &r);
+    else status = lasso_piece_in_room(q, first, count, room, &r);
+    if (status == SHS_OK) lasso_add(&q->report, &r);
+    return status;
 }
 
 /* Signals that a thread takes at a time. Pieces of so many for each thread give the same codes to the last bit. */
@@ -394,16 +407,25 @@ static size_t lasso_first_step(const lasso_call *q, int threads) {
     return step;
 }
 
+/* Signals of a piece at most: those whose room takes 32 MiB. */
+static size_t lasso_most(const lasso_call *q) {
+    const size_t cell = sizeof *q->codes.atoms + sizeof *q->codes.coefs;
+    const size_t signals = ((size_t)1 << 25) / ((size_t)q->lambda_count * (size_t)q->codes.stride * cell);
+    if (q->lambda_count == 1 || signals > 65536) return 65536; /* one lambda takes no room */
+    return signals;
+}
+
 /* As many signals as half a second of each thread is enough for, as long as they take as these did. */
-static size_t lasso_next_step(size_t least, size_t count, double seconds) {
-    const double most = 65536, wanted = seconds > 0 ? 0.5 / seconds * (double)count : most;
-    const size_t step = (size_t)(wanted < most ? wanted : most) / least * least;
+static size_t lasso_next_step(size_t least, size_t most, size_t count, double seconds) {
+    size_t step = most;
+    if (seconds * (double)most > 0.5 * (double)count) step = (size_t)(0.5 / seconds * (double)count);
+    step = step / least * least;
     return step < least ? least : step;
 }
 
 /* A few signals tell how long others take. Handlers of signals wait for a piece. */
 static shs_status lasso_pieces(lasso_call *q, shim_call *call, int threads, size_t step) {
-    const size_t least = lasso_least(q->n, threads);
+    const size_t least = lasso_least(q->n, threads), most = lasso_most(q);
     size_t first = 0, count;
     lasso_room room = SHS_ZERO;
     shs_status status = SHS_OK;
@@ -414,7 +436,7 @@ static shs_status lasso_pieces(lasso_call *q, shim_call *call, int threads, size
         if (count > step) count = step;
         call->before = first;
         status = lasso_piece(q, first, count, &room);
-        step = lasso_next_step(least, count, (double)(clock() - start) / CLOCKS_PER_SEC / threads);
+        step = lasso_next_step(least, most, count, (double)(clock() - start) / CLOCKS_PER_SEC / threads);
     }
     lasso_room_free(&room);
     return status;

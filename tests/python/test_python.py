@@ -1119,6 +1119,29 @@ def test_lasso_in_pieces_is_that_of_all_at_once(real):
                        atol=1e-3)
 
 
+LASSO_ROOM = """
+import resource, sys, numpy as np, sparsehs
+rng = np.random.default_rng(0)
+D, Y = rng.standard_normal((1000, 32)), rng.standard_normal((20000, 32))
+D /= np.linalg.norm(D, axis=1, keepdims=True)
+lambdas = [0.97, 0.95][:int(sys.argv[1])]
+used = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**10 if sys.platform == "linux" else 2**20)
+sparsehs.lasso(D, Y[:10], lambdas, relative=True)
+before = used()
+sparsehs.lasso(D, Y, lambdas, relative=True, threads=2)
+print(used() - before)
+"""
+
+
+@pytest.mark.parametrize("lambdas", [1, 2])
+def test_lasso_takes_little_memory_beside_its_codes(lambdas):
+    pytest.importorskip("resource")
+    found = subprocess.run([sys.executable, "-c", LASSO_ROOM, str(lambdas)], env=dict(os.environ, PYTHONPATH=PYTHON), stdout=-1,
+                           check=True)
+    codes = lambdas * 20000 * 1000 * 12 / 2**20  # of int and double
+    assert float(found.stdout) < codes + 48
+
+
 def test_an_interrupt_of_lasso_waits_for_a_second_or_two(interrupts):
     rng = np.random.default_rng(0)
     D, Y = rng.standard_normal((1200, 100)), rng.standard_normal((4000, 100))
