@@ -715,7 +715,10 @@ def test_a_covariance_has_two_triangles():
     flat = np.r_[X[:5], X[:5] * 3] @ np.random.default_rng(0).normal(size=(12, 12))
     low = np.cov(flat.T)
     low[5] = low[:, 5] = 0
-    for good in low, low.astype(np.float32), low * unit, C * unit:  # of few dimensions, and rounded
+    noisy = C.copy()
+    noisy[5] = noisy[:, 5] = 0
+    noisy[5, 7] = noisy[7, 5] = noisy[5, 8] = 1e-22
+    for good in low, low.astype(np.float32), low * unit, C * unit, noisy:  # of few dimensions, and rounded
         assert sparsehs.mnf(cube, 2, noise=good)[1].components == 2
     refused(lambda: sparsehs.mnf(cube, noise=np.full((12, 12), np.nan)), "NaN")
 

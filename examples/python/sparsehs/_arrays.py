@@ -97,32 +97,33 @@ def _wide(x, name, shape):
 
 def _covariance(x, name, bands):
     """A covariance (bands, bands), of which the library reads one triangle. So both must agree, and no combination of bands may
-    have a variance below 0, but for rounding in single precision."""
+    have a variance below 0, but for rounding in single precision, and to 1e-12 of the largest variance."""
     C = _wide(x, name, (bands, bands))
     deviation = np.sqrt(np.abs(np.diag(C)))
     with np.errstate(all="ignore"):  # what is not finite is left to the library
-        apart = np.abs(C - C.T) > 1e-5 * np.outer(deviation, deviation)
+        most = np.outer(deviation, deviation)
+        floor = 1e-12 * most.max(initial=0)
+        apart = np.abs(C - C.T) > 1e-5 * most + floor
     if apart.any():
         row, column = np.argwhere(apart)[0]
         raise ArgumentError("%s: (%d, %d) is %g, but (%d, %d) is %g; expected both triangles of a symmetric matrix"
                             % (name, row, column, C[row, column], column, row, C[column, row]))
     if np.isfinite(C).all():
-        _check_variances(C, name, deviation)
+        _check_variances(C, name, most, floor)
     return C
 
 
-def _check_variances(C, name, deviation):
+def _check_variances(C, name, most, floor):
     """Refuses a symmetric matrix with eigenvalues below 0, whatever the units of the bands."""
     below = np.flatnonzero(np.diag(C) < 0)
     if below.size:
         raise ArgumentError("%s: (%d, %d) is %g, expected a variance, 0 or more" % (name, below[0], below[0], C[below[0], below[0]]))
-    most = np.outer(deviation, deviation)
-    far = np.argwhere(np.abs(C) > (1 + 1e-5) * most)
+    far = np.argwhere(np.abs(C) > (1 + 1e-5) * most + floor)
     if far.size:
         row, column = far[0]
         raise ArgumentError("%s: (%d, %d) is %g, expected at most %g in magnitude, as the variances of the two bands are %g and %g"
                             % (name, row, column, C[row, column], most[row, column], C[row, row], C[column, column]))
-    correlation = C / np.where(most > 0, most, 1)
+    correlation = np.clip(C, -most, most) / np.where(most > 0, most, 1)
     least = np.linalg.eigvalsh(correlation)[0] if len(C) else 0
     if least < -1e-5 * len(C):
         raise ArgumentError("%s: its correlation has an eigenvalue of %.3g, expected none below 0, as of a covariance" % (name, least))
