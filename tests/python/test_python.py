@@ -14,6 +14,8 @@ import sys
 import threading
 import time
 import warnings
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -637,8 +639,12 @@ def test_nan_is_neither_a_mask_nor_a_threshold():
         refused(call, words)
     hidden = np.ma.masked_array(np.where(np.arange(50) > 9, np.ones((40, 50)), np.nan), np.arange(50) + np.zeros((40, 1)) < 10)
     assert sparsehs.fit("pca", cube, valid=hidden).count == 1600
+    for two in Fraction(2), Decimal(2), np.array(2), np.array([2.0]), np.array([[2]], np.uint8), np.float32(2):
+        assert np.array_equal(sparsehs.omp(D, Y, tolerance=two).coefs, sparsehs.omp(D, Y, tolerance=2.0).coefs)
     for call, words in ((lambda: sparsehs.omp(D, Y, tolerance="1"), "tolerance: must be one number, not '1'"),
                         (lambda: sparsehs.ksvd(Y, 30, tolerance="1"), "tolerance: must be one number, not '1'"),
+                        (lambda: sparsehs.omp(D, Y, tolerance=np.array(["1"])), r"tolerance: must be one number, not array"),
+                        (lambda: sparsehs.omp(D, Y, tolerance=np.ones(2)), r"tolerance: must be one number, not array"),
                         (lambda: sparsehs.online(Y, 30, tolerance=[1]), r"tolerance: must be one number, not \[1\]"),
                         (lambda: sparsehs.denoise(picture()[1], "20"), "sigma: must be one number, not '20'"),
                         (lambda: sparsehs.unmix_sparse(cube, cube[0, :3], weight="0.1"), "weight: must be one number, not '0.1'"),

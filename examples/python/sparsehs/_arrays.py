@@ -1,5 +1,8 @@
 """Arrays of NumPy as the compiled library reads them: in place where that is possible, copied otherwise."""
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 
 from ._library import ArgumentError, _double, _float
@@ -168,9 +171,12 @@ def _count(x, name, least=1):
 
 
 def _number(x, name):
-    """One number, of Python or NumPy."""
+    """One number, of Python or NumPy, or an array of one."""
     number = np.asarray(x)
-    if number.ndim or number.dtype.kind not in "buif":
+    if number.ndim and isinstance(x, np.ndarray) and number.size == 1:
+        number = number.reshape(())
+    exact = isinstance(x, (Decimal, Fraction))
+    if number.ndim or not (exact or number.dtype.kind in "buif"):
         raise TypeError("%s: must be one number, not %r" % (name, x))
     return float(number)
 
