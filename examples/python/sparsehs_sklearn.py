@@ -113,7 +113,7 @@ class KSVD(_Estimator):
 
 class _Components(_Estimator):
     def _fit(self, kind, cube, **options):
-        self.model_ = cubes._fit(kind, cube, self.n_components, unconverged=ConvergenceWarning, **options, **self._work())
+        self.model_ = cubes._fit(kind, cube, self.n_components, ConvergenceWarning, **options, **self._work())
         self.n_components_, self.mean_ = self.model_.components, self.model_.mean
         return self
 

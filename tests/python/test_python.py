@@ -751,6 +751,8 @@ def test_options_of_another_kind_are_refused():
     for call, words in ((lambda: sparsehs.denoise(image, 20, dictionary=learnt, update="sgk"), "update: given with dictionary"),
                         (lambda: sparsehs.denoise(image, 20, dictionary=learnt, typo=1), "typo: given with dictionary"),
                         (lambda: sparsehs.denoise(image, 20, typo=1, atoms=16, iterations=1, training=200), "typo: there is no such option"),
+                        (lambda: sparsehs.fit("pca", cube, unconverged=1), "unconverged: there is no such option"),
+                        (lambda: sparsehs.pca(cube, unconverged=1), "unconverged: there is no such option"),
                         (lambda: sparsehs.denoise(image, 20, tolerance=1.0), "tolerance: denoise decides it by itself"),
                         (lambda: sparsehs.omp_gram(learnt, image[:, :64], 3, mask=image > 0), "mask: only omp takes it")):
         refused(call, words, TypeError)

@@ -173,12 +173,12 @@ def fit(kind: str, cube: ArrayLike, components: int | None = None, *, valid: Arr
            iterations (200), tolerance (1e-8: of 1 - |cos| of the angle that a step turns by; below 0: all iterations are run),
            restarts (3; 0: none) of a component that does not converge, plain_steps (0), random_start (0), seed (0), start
            (components, components), order ("kurtosis", "negentropy", "extraction"), eigenvalue_at_least, divisor, precise"""
-    return _fit(kind, cube, components, valid=valid, nodata=nodata, noise=noise, start=start, wavelengths=wavelengths, threads=threads,
-                progress=progress, device=device, **options)
+    return _fit(kind, cube, components, RuntimeWarning, valid=valid, nodata=nodata, noise=noise, start=start,
+                wavelengths=wavelengths, threads=threads, progress=progress, device=device, **options)
 
 
-def _fit(kind, cube, components, *, valid=None, nodata=None, noise=None, start=None, wavelengths=None, threads=0, progress=None,
-         device=None, unconverged=RuntimeWarning, **options):
+def _fit(kind, cube, components, unconverged, /, *, valid=None, nodata=None, noise=None, start=None, wavelengths=None,
+         threads=0, progress=None, device=None, **options):
     """unconverged: the kind of warning where FastICA has not converged."""
     kind = _float.word("kind", kind)
     for name, value in dict(options, noise=noise, start=start).items():
