@@ -729,6 +729,13 @@ def test_a_covariance_has_two_triangles():
     refused(lambda: sparsehs.mnf(cube, noise=np.full((12, 12), np.nan)), "NaN")
 
 
+def test_similarity_scales_the_cube_once(monkeypatch):
+    cube, seen, unit = scene(), [], sparsehs.cubes._unit
+    monkeypatch.setattr(sparsehs.cubes, "_unit", lambda x: seen.append(x.ndim) or unit(x))
+    sparsehs.similarity(cube, cube[0, :6])
+    assert seen.count(3) == 1
+
+
 def test_options_of_another_kind_are_refused():
     cube, image = scene(), picture()[1]
     target, learnt = cube[3, 4] + 1, np.eye(64)

@@ -428,7 +428,9 @@ def similarity(cube: ArrayLike, spectra: ArrayLike, method: str = "sam", *, vali
     if nodata is not None:
         missing |= _is_nodata(a, nodata).any(2)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-        scores = np.stack([_similarity(x, one, method) for one in t], axis=-1)
+        u, of_x = _unit(x)
+        lengths = np.linalg.norm(u, axis=2)
+        scores = np.stack([_similarity(x, u, of_x, lengths, one, method) for one in t], axis=-1)
     scores[missing] = np.nan
     scores = scores[..., 0] if np.ndim(spectra) == 1 else scores
     return scores[0] if np.ndim(cube) == 2 else scores
@@ -449,11 +451,11 @@ def _root_mean_square(x):
     return np.ldexp(np.sqrt(np.square(x).mean(axis=-1)), exponents)
 
 
-def _similarity(x, t, method):
-    """Of pixels (lines, samples, bands) with one spectrum."""
-    (u, of_x), (v, of_t) = _unit(x), _unit(t)
+def _similarity(x, u, of_x, lengths, t, method):
+    """Of pixels x (lines, samples, bands) with one spectrum t. u, of_x: what _unit makes of x. lengths: of u."""
+    v, of_t = _unit(t)
     product = (u * v).sum(axis=2)  # not u @ v, whose last digits depend on the shape of u
-    cosine = np.clip(product / (np.linalg.norm(u, axis=2) * np.linalg.norm(v)), -1, 1)
+    cosine = np.clip(product / (lengths * np.linalg.norm(v)), -1, 1)
     if method == "sam":
         return np.arccos(cosine)
     if method == "ns3":
