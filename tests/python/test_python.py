@@ -943,6 +943,13 @@ def test_numpys_own_errors_are_not_raised():
             call()
 
 
+def test_wavelengths_are_micrometres_where_all_are_small():
+    cube, shifts = hour(), np.linspace(50, 3000, 24)
+    slopes = sparsehs.derivative(cube, wavelengths=shifts + 50)
+    for same in shifts, shifts / 1000:
+        assert np.allclose(sparsehs.derivative(cube, wavelengths=same), slopes, atol=1e-6, equal_nan=True)
+
+
 def test_units_of_a_coordinate_of_wavelengths():
     xarray = pytest.importorskip("xarray")
     cube, order = hour(), np.random.default_rng(2).permutation(24)
@@ -956,7 +963,11 @@ def test_units_of_a_coordinate_of_wavelengths():
                           (1e-6, ("mm", "millimetre")), (1e-7, ("cm",)), (1e-9, ("m", "meters"))):
         for name in names:
             assert np.allclose(sparsehs.smooth(labelled(factor, units=name), 5), want, atol=1e-6, equal_nan=True)
-    with pytest.warns(RuntimeWarning, match="wavelength: its unit 'furlong' is none of nm, um, mm, cm, m, angstrom") as warned:
+    for name in "cm-1", "1/cm", "cm^-1", "cm**-1", "Raman shift (cm-1)", "Wavenumber [1 / cm]", "cm\u207b\u00b9", "cm^{-1}":
+        numbers = labelled(1).assign_coords(wavelength=("band", 1e7 / WAVES[order], {"units": name}))
+        slopes = sparsehs.derivative(cube[..., order], wavelengths=WAVES[order])
+        assert np.allclose(sparsehs.derivative(numbers), slopes, atol=1e-6, equal_nan=True)
+    with pytest.warns(RuntimeWarning, match="wavelength: its unit 'furlong' is none of nm, um, mm, cm, m, angstrom, 1/cm") as warned:
         plain = sparsehs.smooth(labelled(1, units="furlong"), 5)
     assert warned[0].filename == __file__
     assert np.array_equal(plain, sparsehs.smooth(cube[..., order], 5), equal_nan=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import sys
 from typing import Any, Callable, TypeVar
 
@@ -40,13 +41,21 @@ def _to_nanometres(unit):
     return UNITS.get(_SPELT.get(word, word))
 
 
+def _is_wavenumber(unit):
+    """Whether a text such as "Raman shift (cm-1)" has the unit 1/cm in it."""
+    return re.search(r"\bcm\s?(\^|\*\*)?\s?[({]?[-\u2212\u207b][1\u00b9]|\b1\s?/\s?cm\b", unit.lower()) is not None
+
+
 def _in_nanometres(coordinate, name):
     """The values of a coordinate of wavelengths; None, and a warning, where its unit is not known."""
     unit = str(coordinate.attrs.get("units", coordinate.attrs.get("unit", ""))).strip()
+    if _is_wavenumber(unit):
+        with np.errstate(divide="ignore"):
+            return 1e7 / coordinate.values.astype(np.float64)
     factor = _to_nanometres(unit) if unit else 1.0
     if factor is None:
         _warn("%s: its unit %r is none of %s, so that its values are not used; give wavelengths, or set its attribute units"
-              % (name, unit, ", ".join(UNITS)))
+              % (name, unit, ", ".join([*UNITS, "1/cm"])))
         return None
     return factor * coordinate.values.astype(np.float64)
 

@@ -63,7 +63,7 @@ def _each_pixel(cube, outputs, function, valid, nodata, gaps=False):
 # ---- wavelengths -----------------------------------------------------------------------------------------------------------
 
 def _nanometres(wavelengths, name, count, why):
-    """In nanometres. Numbers are micrometres where the first is below 100. count: so many are expected, -1: any number."""
+    """In nanometres. Numbers are micrometres where all are below 100. count: so many are expected, -1: any number."""
     if wavelengths is None:
         raise ArgumentError("%s: None, expected a number above 0 for each%s, in nanometres or micrometres, as %s needs them"
                             % (name, " of %d bands" % count if count >= 0 else " band", why))
@@ -76,7 +76,7 @@ def _nanometres(wavelengths, name, count, why):
 
 def _micrometres(lengths):
     """The factor that makes nanometres of wavelengths."""
-    return 1000.0 if len(lengths) and lengths[0] < 100 else 1.0
+    return 1000.0 if len(lengths) and lengths.max() < 100 else 1.0
 
 
 # ---- bad bands -------------------------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def bands(cube: ArrayLike, *, wavelengths: ArrayLike | None = None, bbl: ArrayLi
     noise     snr is below band_snr: the ratio of the variance that the other bands predict to that which they do not
     ""        none: the band is used
 
-    wavelengths (bands,): in nanometres, or micrometres if the first is below 100. Without them no band is water. Take the good
+    wavelengths (bands,): in nanometres, or micrometres if all are below 100. Without them no band is water. Take the good
     bands by cube[..., used]. valid, nodata: as of fit."""
     cube = _unmasked(cube)
     library, a, given = _cube(cube, valid, nodata)
@@ -284,7 +284,7 @@ def smooth(cube: ArrayLike, width: int, *, wavelengths: ArrayLike | None = None,
     bands, an odd number; of fewer at the ends. wavelengths: bands are neighbours by these; None: as they come.
 
     Of this function, resample, continuum and derivative:
-    wavelengths (bands,): in nanometres, or micrometres if the first is below 100, in any order.
+    wavelengths (bands,): in nanometres, or micrometres if all are below 100, in any order.
     gaps: spectra that lack bands, such as the deleted channels of a library, get values from their other bands, of which there
     must be three. Without it pixels with a missing band become NaN, as in fit. valid, nodata: as of fit."""
     n = _bands_of(cube, "smooth")
@@ -643,7 +643,7 @@ def index(cube: ArrayLike, expression: str, *, wavelengths: ArrayLike | None = N
 
     expression: of bands, such as "(b860-b660)/(b860+b660)". b860 or b0.86um is the band nearest to 860 nm, #7 is band 7, counted
     from 1. Signs: + - * / ( ); functions: sqrt, log, abs. Or a name: NDVI, NDWI, NDMI, NBR, NDSI, iron, clay. wavelengths
-    (bands,): in nanometres, or micrometres if the first is below 100. valid, nodata: as of fit, but only the bands that the
+    (bands,): in nanometres, or micrometres if all are below 100. valid, nodata: as of fit, but only the bands that the
     expression names must be present. Pixels without a value are NaN, and not in the mask."""
     cube = _gathered(cube)
     cube = cube if isinstance(cube, np.ma.MaskedArray) else _array(cube, "cube")
