@@ -736,6 +736,16 @@ def test_similarity_scales_the_cube_once(monkeypatch):
     assert seen.count(3) == 1
 
 
+def test_signals_of_float32_may_have_any_unit_and_those_of_float64_most():
+    Y, _, _ = planted()
+    for unit in 1e100, 1e-100:
+        refused(lambda: sparsehs.ksvd(Y * unit, 48, 3, 2), "range")
+    Y = Y.astype(np.float32)
+    rmse = sparsehs.ksvd(Y, 48, 3, 2).rmse
+    for unit in np.float32(1e30), np.float32(1e-24):
+        assert sparsehs.ksvd(Y * unit, 48, 3, 2).rmse / unit == pytest.approx(rmse, rel=0.2)
+
+
 def test_options_of_another_kind_are_refused():
     cube, image = scene(), picture()[1]
     target, learnt = cube[3, 4] + 1, np.eye(64)

@@ -504,8 +504,8 @@ def ksvd(Y: ArrayLike, atoms: int, sparsity: int | None = None, iterations: int 
          start: ArrayLike | str | None = None, codes: bool = False, test: ArrayLike | None = None, threads: int = 0,
          progress: Progress = None, device: str | None = None, **options: Any) -> Learnt:
     """Learns a dictionary of `atoms` atoms from signals Y (m, p), each coded with `sparsity` atoms (default: a tenth of its
-    values), or until |y - Dx| <= tolerance, above 0 and in the unit of the signals. Returns Learnt. Values of signals should be
-    between 1e-75 and 1e75, in float32 1e-18 and 1e18: beyond, atoms stay nearly as they are.
+    values), or until |y - Dx| <= tolerance, above 0 and in the unit of the signals. Returns Learnt. Signals of float64 beyond about
+    1e76, or all below 1e-76, are learnt from worse or refused; those of float32 may have any unit.
 
     start: "signals", "random", "dct" (with patch_width, patch_height, patch_channels), or a dictionary (atoms, p). codes: return
     the codes, too. test (any, p): signals that are not learnt from, whose error the history has. Options of the library; of words
