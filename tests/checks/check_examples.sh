@@ -50,18 +50,19 @@ for source in "$out"/readme[0-9].c; do
     ${CC:-cc} $flags -O0 -I. "$source" -o "$program" -lm || fail "README.md's line does not compile $source"
     "$program" | diff "$program.txt" - || fail "README.md says (<), $source prints (>)"
 done
-# Its lines of ranks, around which stands what they leave out; here both are the processor.
-awk '/^```c$/ { block = ""; next } /^```/ { if (block ~ /ranks_run/) printf "%s", block; next } { block = block $0 "\n" }' README.md |
-    sed -n '/^static shs_status learn/,$p' >"$out/ranks.txt"
+# Its lines of ranks compile as they stand; without those of OpenCL they run, and both ranks are the processor.
+awk '/^```c$/ { block = ""; next } /^```/ { if (block ~ /ranks_run/) printf "%s", block; next } { block = block $0 "\n" }' README.md >"$out/both.c"
+if ${CC:-cc} -include CL/cl.h -fsyntax-only "$out/probe.c" 2>/dev/null; then
+    ${CC:-cc} -std=c99 -Wall -Wextra -Werror -fsyntax-only -I. "$out/both.c" || fail "README.md's lines of ranks do not compile"
+fi
 {
-    printf '#include <string.h>\n#define SPARSEHS_IMPLEMENTATION\n#include "sparsehs.h"\n#include "examples/thread_ranks.h"\n'
-    printf 'enum { P = 8, N = 12, M = 300 };\nstruct work { const double *shares; size_t m; shs_real Y[P * M], D[2][P * N]; '
-    printf 'shs_codes codes; shs_ksvd_options options; };\nstatic struct work work;\n'
-    sed '/^}/q' "$out/ranks.txt"
-    printf 'int main(void) {\nshs_context ctx = SHS_ZERO;\nint i;\nwork.m = M;\nfor (i = 0; i < P * M; i++) work.Y[i] = (shs_real)(i %% 17);\n'
+    sed 's/sparsehs_cl.h/sparsehs.h/' "$out/both.c" | grep -v 'shs_cl\|SPARSEHS_CL'
+    printf 'int main(void) {\nenum { M = 500 };\nstatic shs_real Y[P * M], D[2][P * N];\nstatic struct work work;\nint i;\n'
+    printf 'work.m = M;\nwork.Y = Y;\nwork.D[0] = D[0];\nwork.D[1] = D[1];\n'
+    printf 'for (i = 0; i < P * M; i++) Y[i] = (shs_real)(i %% 17 * (i %% 29));\n'
     printf 'work.options.coding.sparsity = 2;\nif (shs_codes_create(NULL, M, 2, &work.codes) != SHS_OK) return 2;\n'
-    sed '1,/^}/d' "$out/ranks.txt"
-    printf 'return status != SHS_OK || memcmp(work.D[0], work.D[1], sizeof work.D[0]) != 0 || work.codes.used[M - 1] < 1;\n}\n'
+    printf 'if (learn_on_both(&work) != SHS_OK) return 3;\n'
+    printf 'return memcmp(D[0], D[1], sizeof D[0]) != 0 || work.codes.used[M - 1] < 1;\n}\n'
 } >"$out/ranks.c"
 ${CC:-cc} -std=c99 -Wall -Wextra -Werror -O0 -I. "$out/ranks.c" -o "$out/ranks" -pthread -lm && "$out/ranks" || fail "README.md's lines of ranks"
 bash tools/sizes.sh check ${SHS_LONG:+all} || fail "README.md's sizes"
