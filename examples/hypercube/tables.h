@@ -18,7 +18,7 @@ typedef struct table {
     int rows, columns, headed; /* headed: the first line holds names */
     int open_ended;            /* the last cell of the first row of numbers is empty: lines end with a separator */
     int wavelengths;           /* the column, or -1 */
-    int band_numbers;          /* the column that numbers the bands, or -1 */
+    int band_numbers;          /* the column that numbers the bands, or rows that stand in another order; -1: none */
     int thousands, decimals;   /* how many cells have a comma like 1,040, and how many a comma like 1,5 or 0,040 */
     const wave_unit *unit;     /* of its wavelengths; NULL: not stated */
     double factor;             /* reflectance times this is what it holds; 0: not stated */
@@ -696,6 +696,21 @@ static void reverse(double *list, int count) {
     }
 }
 
+static double least_of_column(const table *t, int column) {
+    double least = table_value(t, 0, column);
+    int r;
+    for (r = 1; r < t->rows; r++) least = fmin(least, table_value(t, r, column));
+    return least;
+}
+
+static double most_of_column(const table *t, int column) {
+    double most = 0;
+    int r;
+    for (r = 0; r < t->rows; r++)
+        if (fabs(table_value(t, r, column)) > most) most = fabs(table_value(t, r, column));
+    return most;
+}
+
 /* Different whole numbers from 0 on, in any order. */
 static int is_counting(const table *t, int column) {
     double *list = table_column(t, column);
@@ -709,15 +724,10 @@ static int is_counting(const table *t, int column) {
 
 /* The same without gaps: rows that were numbered, and then perhaps sorted by another column. */
 static int is_consecutive(const table *t, int column) {
-    double least, most;
-    int r;
+    double least;
     if (!t->rows || !is_counting(t, column)) return 0;
-    least = most = table_value(t, 0, column);
-    for (r = 1; r < t->rows; r++) {
-        least = fmin(least, table_value(t, r, column));
-        most = fmax(most, table_value(t, r, column));
-    }
-    return most - least < t->rows && (least <= 1 || t->rows > 3);
+    least = least_of_column(t, column);
+    return most_of_column(t, column) - least < t->rows && (least <= 1 || t->rows > 3);
 }
 
 static int is_ascending(const table *t, int column) {
@@ -783,14 +793,6 @@ static int looks_like_wavelengths(const job *j, const table *t, int column, cons
     return found;
 }
 
-static double most_of_column(const table *t, int column) {
-    double most = 0;
-    int r;
-    for (r = 0; r < t->rows; r++)
-        if (fabs(table_value(t, r, column)) > most) most = fabs(table_value(t, r, column));
-    return most;
-}
-
 static void leave_out(table *t, int column, const char *why) {
     t->left_out[column] = 1;
     if (why) printf("%s: %s %s: it is no spectrum\n", t->name, column_name(t, column), why);
@@ -805,17 +807,24 @@ static int numbers_rows(const table *t, int column) {
     return !may_name_spectrum(heading) || is_ascending(t, column);
 }
 
+/* Whether it numbers them from 0 or 1 without a gap. Such numbers are no wavelengths, though 1 to 100 um reach all bands of an
+   infrared cube. */
+static int numbers_all_rows(const table *t, int column) {
+    return numbers_rows(t, column) && is_consecutive(t, column) && least_of_column(t, column) <= 1;
+}
+
 /* The same of any column, of which headings that a spectrum may have say too little. */
 static int surely_numbers_rows(const job *j, const table *t, int column) {
     const char *heading = heading_of(t, column);
     int exactly;
     if (!*heading || may_name_spectrum(heading) || !numbers_rows(t, column)) return 0;
-    return t->wavelengths >= 0 || !j || !looks_like_wavelengths(j, t, column, NULL, &exactly);
+    return t->wavelengths >= 0 || !j || numbers_all_rows(t, column) || !looks_like_wavelengths(j, t, column, NULL, &exactly);
 }
 
 static void leave_out_numbering(table *t, int column) {
+    const int shuffled = t->wavelengths < 0 && t->band_numbers < 0 && !is_ascending(t, column);
     leave_out(t, column, "numbers the rows");
-    if (names_bands(heading_of(t, column))) t->band_numbers = column;
+    if (names_bands(heading_of(t, column)) || shuffled) t->band_numbers = column;
 }
 
 /* Whether the numbers of a column are in the order of wavelengths, perhaps of several detectors. */
@@ -881,7 +890,7 @@ static int classify_first(const job *j, table *t, int first, int named) {
     char *plain = plain_letters(heading);
     const wave_unit *stated = unit_in_heading(plain, &foreign);
     free(plain);
-    if (looks_like_wavelengths(j, t, first, stated, &exactly)) {
+    if (looks_like_wavelengths(j, t, first, stated, &exactly) && (exactly || !numbers_all_rows(t, first))) {
         if (named && !index && !exactly && !stated)
             fail(EXIT_ERROR, "%s: %s looks like wavelengths: call it wavelength, or move it behind another column", t->name,
                  column_name(t, first));
@@ -1177,16 +1186,24 @@ static void place_by_row(const job *j, const table *t, row_place *places) {
     for (i = 0; i < used; i++) places[i] = whole_row(every ? j->bands[i] : i);
 }
 
+/* Rows in another order than their numbers say which bands they are only where all are numbered. */
+static void check_numbers(const job *j, const table *t) {
+    const int column = t->band_numbers;
+    if (names_bands(heading_of(t, column)) || (t->rows == j->in.bands && numbers_all_rows(t, column))) return;
+    fail(EXIT_ERROR,
+         "%s: %s numbers rows that stand in another order: it has %d rows, %g to %g, and %s has %d bands. Put the rows in the order "
+         "of the bands, or call the column band",
+         t->name, column_name(t, column), t->rows, least_of_column(t, column), most_of_column(t, column), j->in.header_name,
+         j->in.bands);
+}
+
 /* By a column of band numbers in any order. They count from 0 if a row is numbered 0, else from 1. */
 static void place_by_number(const job *j, const table *t, row_place *places) {
     const int column = t->band_numbers;
-    double least = table_value(t, 0, column), greatest = least;
-    int first, i;
-    for (i = 1; i < t->rows; i++) {
-        least = fmin(least, table_value(t, i, column));
-        greatest = fmax(greatest, table_value(t, i, column));
-    }
-    first = !(least < 1);
+    const double least = least_of_column(t, column), greatest = most_of_column(t, column);
+    const int first = !(least < 1);
+    int i;
+    check_numbers(j, t);
     if (t->rows < j->cube.band_count) fail_for_rows(j, t);
     for (i = 0; i < j->cube.band_count; i++) {
         const int number = j->bands[i] + first;

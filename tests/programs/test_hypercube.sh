@@ -1857,6 +1857,24 @@ if [ -f library.sli ]; then
     check "spectra of a library by its header" good spectra library.hdr same.csv --smooth 3
     check "spectra of a library by its header: the same" cmp by_data.csv same.csv
 fi
+# 1 to 6 um would reach all bands of this cube.
+header nir 3 1 6 1 bsq 0 'wavelength units = Nanometers' 'wavelength = {1100,1500,2700,3600,4900,5800}'; cp mix.img nir.img
+for h in "" id row Nr. index no '#' n x band channel; do
+    awk -F, -v OFS=, -v h="$h" '{ print (NR > 1 ? NR - 1 : h), $2, $3 }' mix.csv >t.csv; mixes "numbers of rows that might be um: '$h'" nir.hdr t.csv
+    awk -F, -v OFS=, -v h="$h" '{ print $2, (NR > 1 ? NR - 1 : h), $3 }' mix.csv >t.csv
+    [ -z "$h" ] || [ "$h" = n ] || [ "$h" = x ] || mixes "numbers of rows that might be um, behind a spectrum: '$h'" nir.hdr t.csv
+done
+sed 1d t.csv | awk -F, -v OFS=, '{ print NR, $1, $3 }' >u.csv; mixes "numbers of rows that might be um, no heading" nir.hdr u.csv
+# Rows that are numbered in another order than they stand in.
+for h in "" id row Nr. index no '#'; do
+    shuffled bands.csv | sed "1s/band/$h/" >t.csv; mixes "rows in any order, by their numbers: '$h'" bare.hdr t.csv --bands 1,3-6
+    awk -F, -v OFS=, 'NR > 1 { $1-- } 1' t.csv >u.csv; mixes "rows in any order, by their numbers from 0: '$h'" bare.hdr u.csv
+done
+shuffled bands.csv | awk -F, -v OFS=, 'NR > 1 { $1 += 4 } 1' | sed '1s/band/id/' >t.csv
+numbered="t.csv: column 1 'id' numbers rows that stand in another order"
+fails "rows in any order, numbers from 5" 1 "$numbered: it has 6 rows, 5 to 10, and bare.hdr has 6 bands" unmix bare.hdr bad.hdr --endmembers t.csv
+shuffled bands.csv | sed '1s/band/id/; 3d' >t.csv
+fails "rows in any order, some bands" 1 "$numbered: it has 5 rows" unmix bare.hdr bad.hdr --endmembers t.csv --bands 2-6
 
 echo "== names of files, dark cubes, models of some bands"
 cp mix.hdr capital.HDR; cp mix.img capital.IMG
