@@ -12,6 +12,12 @@ typedef struct spectra {
     shs_wide *values; /* bands in use x count */
 } spectra;
 
+/* How the numbers of a column are written: where the first one like 1.040 stands, and which others there are. */
+typedef struct column_form {
+    int line, row;       /* line 0: there is none */
+    int hundreds, other; /* whether some are whole numbers of three digits, and some have another form than both */
+} column_form;
+
 /* Lines of numbers. The first line may hold names. A number that is missing is NaN. */
 typedef struct table {
     const char *name;
@@ -20,6 +26,7 @@ typedef struct table {
     int wavelengths;           /* the column, or -1 */
     int band_numbers;          /* the column that numbers the bands, or rows that stand in another order; -1: none */
     int thousands, decimals;   /* how many cells have a comma like 1,040, and how many a comma like 1,5 or 0,040 */
+    column_form *forms;        /* of each column, while rows are read */
     const wave_unit *unit;     /* of its wavelengths; NULL: not stated */
     double factor;             /* reflectance times this is what it holds; 0: not stated */
     char **names;              /* NULL or empty where a column has none */
@@ -117,12 +124,12 @@ static int cell_number(const char *cell, char separator, double *number) {
     return length > 0;
 }
 
-/* Returns non-zero if a cell reads like 1,040: 1 to 3 digits, the first of them not 0, a comma, 3 digits. */
-static int is_thousands(const char *cell) {
+/* Returns non-zero if a cell reads like 1,040 or 1.040: 1 to 3 digits, the first of them not 0, the mark, 3 digits. */
+static int is_thousands(const char *cell, char mark) {
     size_t before, behind;
     cell += *cell == '-' || *cell == '+';
     before = strspn(cell, "0123456789");
-    if (before < 1 || before > 3 || *cell == '0' || cell[before] != ',') return 0;
+    if (before < 1 || before > 3 || *cell == '0' || cell[before] != mark) return 0;
     behind = strspn(cell + before + 1, "0123456789");
     return behind == 3 && !cell[before + 1 + behind];
 }
@@ -206,6 +213,19 @@ static int names_names(const char *heading) {
     return found;
 }
 
+/* Notes whether a point may divide thousands. The row is counted already. */
+static void note_form(table *t, int line, int column, const char *cell) {
+    column_form *form = t->forms + column;
+    const size_t digits = strspn(cell, "0123456789");
+    if (is_gap(cell)) return;
+    if (is_thousands(cell, '.')) {
+        if (form->line) return;
+        form->line = line;
+        form->row = t->rows - 1;
+    } else if (digits == 3 && !cell[digits] && *cell != '0') form->hundreds = 1;
+    else if (digits > 3 || cell[digits]) form->other = 1;
+}
+
 static void table_row(table *t, int line, char **cells, int count, char separator, int with_names) {
     double *to = t->values + (size_t)t->rows++ * (size_t)t->columns;
     int c;
@@ -218,8 +238,9 @@ static void table_row(table *t, int line, char **cells, int count, char separato
             fail(EXIT_ERROR,
                  "%s: line %d: '%.50s' is no number (%s): a table has a row for each band and a column for each spectrum", t->name,
                  line, cells[c], column_name(t, c));
+        note_form(t, line, c, cells[c]);
         if (!strchr(cells[c], ',')) continue;
-        if (is_thousands(cells[c])) t->thousands++;
+        if (is_thousands(cells[c], ',')) t->thousands++;
         else t->decimals++;
     }
     free_cells(cells, count);
@@ -231,6 +252,21 @@ static void warn_of_thousands(const table *t) {
     warn("%s: numbers with a comma: %d, all with three digits behind the comma, which is read as a decimal point: 1,040 is 1.04. "
          "If it divides thousands, write 1040",
          t->name, t->thousands);
+}
+
+/* 1.040 is a thousand and forty where commas are decimal points, and most likely where 995 stands in its column, too. */
+static void refuse_thousands(const table *t) {
+    int c;
+    for (c = 0; c < t->columns; c++) {
+        const column_form *form = t->forms + c;
+        const char *why = "other numbers have decimal commas";
+        double value;
+        if (!form->line || (!t->decimals && (!form->hundreds || form->other))) continue;
+        value = t->values[(size_t)form->row * (size_t)t->columns + (size_t)c];
+        if (!t->decimals) why = "others in its column are whole numbers of three digits";
+        fail(EXIT_ERROR, "%s: line %d: %.3f (%s): its point may divide thousands, as %s: write %.0f, or %.4f", t->name, form->line, value,
+             column_name(t, c), why, 1000 * value, value);
+    }
 }
 
 static int is_whole(double value) { return value >= 0 && !(value > floor(value)); }
@@ -418,6 +454,7 @@ static table table_read_with(const char *name, int with_names) {
     t.wavelengths = -1;
     t.band_numbers = -1;
     t.values = (double *)allocate(lines + 1, (size_t)t.columns * sizeof(double));
+    t.forms = ALLOCATE(column_form, t.columns);
     for (at = start; *at;) {
         char **cells;
         line++;
@@ -432,6 +469,9 @@ static table table_read_with(const char *name, int with_names) {
         else table_row(&t, line, cells, count, separator, with_names);
     }
     warn_of_thousands(&t);
+    refuse_thousands(&t);
+    free(t.forms);
+    t.forms = NULL;
     if (percent) divide_percents(&t);
     if (separator == ',') refuse_split_numbers(&t, start);
     if (!t.names) t.names = ALLOCATE(char *, t.columns);

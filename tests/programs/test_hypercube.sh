@@ -1875,6 +1875,16 @@ numbered="t.csv: column 1 'id' numbers rows that stand in another order"
 fails "rows in any order, numbers from 5" 1 "$numbered: it has 6 rows, 5 to 10, and bare.hdr has 6 bands" unmix bare.hdr bad.hdr --endmembers t.csv
 shuffled bands.csv | sed '1s/band/id/; 3d' >t.csv
 fails "rows in any order, some bands" 1 "$numbered: it has 5 rows" unmix bare.hdr bad.hdr --endmembers t.csv --bands 2-6
+# Points between thousands: beside decimal commas, or beside numbers of three digits.
+{ echo 'wavelength;a;b'; awk -F, 'NR > 1 { printf "%s;%d,5;%d.%03d\n", $1, $2, $3 / 10, $3 % 10 * 100 }' mix.csv; } >t.csv
+fails "points before three digits, beside decimal commas" 1 "t.csv: line 2: 24.000 (column 3 'b'): its point may divide thousands, as other numbers have decimal commas: write 24000, or 24.0000" \
+    unmix mix.hdr bad.hdr --endmembers t.csv
+printf 'wavelength;a;b\n400;2;3\n500;2;4\n600;4;2\n800;4;3\n995;4;3\n1.000;1;2\n' >t.csv
+fails "a point before three digits, beside numbers of three digits" 1 "t.csv: line 7: 1.000 (column 1 'wavelength'): its point may divide thousands, as others in its column are whole" \
+    unmix mix.hdr bad.hdr --endmembers t.csv
+sed 's/^\([0-9]*\),\([0-9]*\),/\1,\2.000,/' mix.csv >t.csv; mixes "points before three digits in a whole column" mix.hdr t.csv
+awk -F, -v OFS=, 'NR > 1 { $2 = NR == 2 ? "40.5" : $2; $3 = NR == 2 ? "240.125" : NR == 3 ? "80.5" : $3 } 1' mix.csv >t.csv
+check "a point before three digits, beside other decimals" good unmix mix.hdr same.hdr --endmembers t.csv
 
 echo "== names of files, dark cubes, models of some bands"
 cp mix.hdr capital.HDR; cp mix.img capital.IMG
