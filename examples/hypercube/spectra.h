@@ -219,6 +219,14 @@ static double width_in_nanometres(const wave_unit *unit, double width, double ce
     return width * unit->factor;
 }
 
+/* By its numbers, where its heading states none. */
+static const wave_unit *unit_of_column(const table *t, int column) {
+    double *list = table_column(t, column);
+    const wave_unit *unit = unit_by_size(list, t->rows);
+    free(list);
+    return unit;
+}
+
 static sensor sensor_of_table(const char *name) {
     table t = table_read_with(name, 1);
     const wave_unit *unit = NULL;
@@ -227,14 +235,13 @@ static sensor sensor_of_table(const char *name) {
     sensor s;
     if (!t.rows) fail(EXIT_ERROR, "%s: --resample: it has no rows of numbers, and needs one for each band of the sensor", name);
     at = find_wavelengths(&t, &unit);
-    if (at >= 0 && !unit) unit = unit_by_size(table_value(&t, 0, at));
     while (wide < t.columns && !is_width(heading_of(&t, wide))) wide++;
     if (at < 0 && t.columns <= 2 && !t.headed) {
         at = 0;
         wide = 1;
-        unit = unit_by_size(table_value(&t, 0, 0));
     }
     if (at < 0) fail(EXIT_ERROR, "%s: --resample: a column `wavelength` is missing, and perhaps `fwhm`", name);
+    if (!unit) unit = unit_of_column(&t, at);
     if (wide < t.columns) of_width = unit_of_width(heading_of(&t, wide));
     if (!of_width) of_width = unit;
     s.count = t.rows;
@@ -533,7 +540,7 @@ static void spectra_of_table(const settings *s, char **names) {
     if (t.wavelengths < 0) fail(EXIT_ERROR, "%s: a column `wavelength` is missing, and spectra needs it", names[0]);
     for (c = 0; c < t.columns; c++) count += is_spectrum(&t, c);
     if (!count) fail(EXIT_ERROR, "%s: no spectra stand beside the wavelengths", names[0]);
-    if (!t.unit) t.unit = unit_by_size(table_value(&t, 0, t.wavelengths));
+    if (!t.unit) t.unit = unit_of_column(&t, t.wavelengths);
     list = table_column(&t, t.wavelengths);
     for (r = 0; r < t.rows; r++) {
         if (!(list[r] > 0)) fail(EXIT_ERROR, "%s: wavelength: row %d has none", names[0], r + 1);

@@ -133,27 +133,46 @@ static const wave_unit *unit_of_word(const char *word) {
     return NULL;
 }
 
-/* The unit that a header states; NULL for none, or an unknown one. */
+/* The unit that a header states, perhaps behind other words, as Raman shift (cm-1); NULL for none, or an unknown one. */
 static const wave_unit *unit_named(const char *text) {
     char *plain = plain_letters(text), *word = plain + strspn(plain, " ([\"'");
     const wave_unit *unit;
     if (word > plain) word[strcspn(word, ")]\"'")] = 0;
     unit = unit_of_word(word);
+    if (!unit && (strstr(plain, "cm-1") || strstr(plain, "cm^-1") || strstr(plain, "1/cm"))) unit = &wave_units[UNIT_WAVENUMBER];
     free(plain);
     return unit;
 }
 
-/* The unit that a wavelength is in, where nothing says it: micrometres where the number is small. */
-static const wave_unit *unit_by_size(double wavelength) {
-    if (wavelength < 100) return &wave_units[UNIT_UM];
+/* The unit that wavelengths are in, where nothing says it: micrometres where all numbers are small. */
+static const wave_unit *unit_by_size(const double *list, int count) {
+    double most = 0;
+    int i;
+    for (i = 0; i < count; i++) most = fmax(most, list[i]);
+    if (most < 100) return &wave_units[UNIT_UM];
     return &wave_units[UNIT_NM];
+}
+
+/* Says once that a unit is none that is known here, and how the wavelengths are read. */
+static void warn_of_unit(const cube_file *f, const wave_unit *taken) {
+    static char *said;
+    char *plain = plain_letters(f->axis.units);
+    const int stated = *plain && !begins_with(plain, "unknown");
+    free(plain);
+    if (!stated || (said && !strcmp(said, f->axis.units))) return;
+    free(said);
+    said = joined(f->axis.units, "");
+    warn("%s: wavelength units: '%.50s' is no unit that is known: the wavelengths are taken to be in %s, by their size",
+         f->header_name, f->axis.units, taken->name);
 }
 
 /* The unit of the cube's wavelengths. */
 static const wave_unit *unit_of(const cube_file *f) {
     const wave_unit *unit = unit_named(f->axis.units);
     if (unit) return unit;
-    return unit_by_size(f->axis.wavelength[0]);
+    unit = unit_by_size(f->axis.wavelength, f->bands);
+    warn_of_unit(f, unit);
+    return unit;
 }
 
 /* The first band whose wavelength is not above 0, as lists of sensors have it for bands without data; -1: all are. */
@@ -216,17 +235,23 @@ static double band_nanometres(const cube_file *f, int band) { return to_nanometr
 /* Of these bands, or of all (NULL). */
 static double *bands_in_nanometres(const cube_file *f, const int *bands, int count) {
     double *list = ALLOCATE(double, count);
+    const wave_unit *unit = unit_of(f);
     int i;
-    for (i = 0; i < count; i++) list[i] = band_nanometres(f, bands ? bands[i] : i);
+    for (i = 0; i < count; i++) {
+        int band = i;
+        if (bands) band = bands[i];
+        list[i] = to_nanometres(unit, f->axis.wavelength[band]);
+    }
     return list;
 }
 
 /* Returns the heading of a column of wavelengths. Nanometres need no unit, because readers try nanometres first. */
 static char *wavelength_heading(const cube_file *f) {
+    const char *units = f->axis.units;
     char *begun, *heading;
-    if (!f->axis.wavelength || !*f->axis.units || strpbrk(f->axis.units, ",;\"()") || unit_of(f) == &wave_units[UNIT_NM])
-        return joined("wavelength", "");
-    begun = joined("wavelength (", f->axis.units);
+    if (!f->axis.wavelength || !*units || unit_of(f) == &wave_units[UNIT_NM]) return joined("wavelength", "");
+    if (strpbrk(units, ",;\"()")) units = unit_of(f)->name;
+    begun = joined("wavelength (", units);
     heading = joined(begun, ")");
     free(begun);
     return heading;

@@ -1885,6 +1885,25 @@ fails "a point before three digits, beside numbers of three digits" 1 "t.csv: li
 sed 's/^\([0-9]*\),\([0-9]*\),/\1,\2.000,/' mix.csv >t.csv; mixes "points before three digits in a whole column" mix.hdr t.csv
 awk -F, -v OFS=, 'NR > 1 { $2 = NR == 2 ? "40.5" : $2; $3 = NR == 2 ? "240.125" : NR == 3 ? "80.5" : $3 } 1' mix.csv >t.csv
 check "a point before three digits, beside other decimals" good unmix mix.hdr same.hdr --endmembers t.csv
+sed "1s/wavelength/wavelength (nm)/" mix.csv >mixnm.csv
+# Units of wavelengths: among other words, unknown ones, and none, where the largest number tells nm from um.
+for u in 'Raman shift (cm-1)' 'rel. 1/cm' 'Raman shift [cm^-1]'; do
+    sed "s/Nanometers/${u//\//\\/}/; s/^wavelength = .*/wavelength = {25000,20000,16666.6666667,14285.7142857,12500,10000}/" mix.hdr >unit.hdr; cp mix.img unit.img
+    mixes "a unit among other words: $u" unit.hdr mixnm.csv
+    check "a unit among other words: $u: endmembers" good endmembers unit.hdr own.csv --count 2
+    check "a unit among other words: $u: is in the heading" grep -q '^wavelength ([^()]*1/cm)\|^wavelength (Raman shift \[cm^-1\])' own.csv
+    check "a unit among other words: $u: the endmembers are those of a cube in nanometres" good unmix mix.hdr same.hdr --endmembers own.csv
+done
+sed 's/Nanometers/Raman Shift/' mix.hdr >unit.hdr; cp mix.img unit.img
+check "a unit that is unknown: runs" run unmix unit.hdr same.hdr --endmembers mixnm.csv
+check "a unit that is unknown: it is said once" is "$(cat err.txt)" "hypercube: unit.hdr: wavelength units: 'Raman Shift' is no unit that is known: the wavelengths are taken to be in nm, by their size"
+sed 's/Nanometers/Unknown/; s/{400,/{40,/' mix.hdr >unit.hdr
+sed '2s/^400/40/' mixnm.csv >t.csv; mixes "a unit that is not stated: the largest number tells" unit.hdr t.csv
+sed '2s/^400/40/' mix.csv >t.csv
+check "a table that states no unit: the largest number tells" good spectra t.csv same.csv --smooth 3
+check "a table that states no unit: its wavelengths" is "$(cell 2 1 same.csv)" 40
+printf 'wavelength,fwhm\n80,40\n600,100\n' >u.csv; check "a sensor that states no unit: the largest number tells" good spectra t.csv same.csv --resample u.csv
+check "a sensor that states no unit: its wavelengths" is "$(cell 2 1 same.csv)" 80
 
 echo "== names of files, dark cubes, models of some bands"
 cp mix.hdr capital.HDR; cp mix.img capital.IMG
