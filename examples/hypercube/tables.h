@@ -100,7 +100,8 @@ static int is_gap_number(double number) {
 
 /* Whether nothing, or a word, says that a number is missing. */
 static int is_gap(const char *cell) {
-    static const char *const words[] = {"", "-", "nan", "na", "n/a", "null", "none", "#n/a", "missing", "nothing"};
+    static const char *const words[] = {"",     "-",    "nan", "na",      "n/a",     "null", "none",
+                                        "#n/a", "#nv", "k.a.", "n.a.", "missing", "nothing"};
     char *lower = plain_letters(cell);
     size_t i = 0, count = sizeof words / sizeof *words;
     while (i < count && strcmp(lower, words[i])) i++;
@@ -145,8 +146,22 @@ static int is_one_of(const char *text, const char *const *words, size_t count) {
 
 /* ---- reading ------------------------------------------------------------------------------------------------------ */
 
+/* Whether a spreadsheet's word for a missing number, or for a formula that failed, is the first cell of a line. */
+static int begins_with_error(const char *line) {
+    static const char *const words[] = {"#n/a",  "#nv",  "#wert!",  "#value!", "#name?", "#div/0!",
+                                        "#ref!", "#bezug!", "#num!", "#zahl!", "#null!"};
+    char *cell = copy_text(line, line + strcspn(line, " ,;\t\r\n")), *lower = plain_letters(cell);
+    const int found = is_one_of(lower, WITH_COUNT(words));
+    free(cell);
+    free(lower);
+    return found;
+}
+
 /* Comments begin with #; one of as many cells as there are columns may be the heading, as numpy.savetxt writes it. */
-static int is_comment(const char *line) { return line[strspn(line, " ")] == '#'; }
+static int is_comment(const char *line) {
+    line += strspn(line, " ");
+    return *line == '#' && !begins_with_error(line);
+}
 
 static int is_empty_line(const char *line) {
     line += strspn(line, " \t");

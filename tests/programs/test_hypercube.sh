@@ -1904,6 +1904,16 @@ check "a table that states no unit: the largest number tells" good spectra t.csv
 check "a table that states no unit: its wavelengths" is "$(cell 2 1 same.csv)" 40
 printf 'wavelength,fwhm\n80,40\n600,100\n' >u.csv; check "a sensor that states no unit: the largest number tells" good spectra t.csv same.csv --resample u.csv
 check "a sensor that states no unit: its wavelengths" is "$(cell 2 1 same.csv)" 80
+# A spreadsheet's words at the beginning of a line are cells, and no comments.
+for w in '#N/A' '#NV' k.A. n.a.; do
+    sed "1s/.*/a,wavelength,b/; s/^\([0-9]*\),\([0-9]*\),/\2,\1,/; 3s|^80|$w|" mix.csv | sed '1s/^a/c/' | paste -d, - <(cut -d, -f2 mix.csv) >t.csv
+    check "$w in the first column: runs" run unmix mix.hdr same.hdr --endmembers t.csv
+    check "$w in the first column: is missing" grep -q "t.csv: column 1 'c' is missing in band 2" err.txt
+    check "$w in the first column: the others are of use" is "$(shares)" "0 417 1000 0 583 1000 "
+done
+for w in '#WERT!' '#VALUE!' '#NAME?' '#DIV/0!'; do
+    sed "3s|^500|$w|" mix.csv >t.csv; fails "$w in the first column" 1 "t.csv: line 3: '$w' is no number" unmix mix.hdr bad.hdr --endmembers t.csv
+done
 
 echo "== names of files, dark cubes, models of some bands"
 cp mix.hdr capital.HDR; cp mix.img capital.IMG
