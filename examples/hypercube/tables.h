@@ -315,6 +315,14 @@ static int line_number(const char *text, const char *at) {
     return line;
 }
 
+/* Ends the text behind its last line that has a cell: spreadsheets append rows of separators alone. */
+static void end_behind_cells(char *text) {
+    size_t length = strlen(text);
+    while (length && strchr(" \t\r\n,;\"", text[length - 1])) length--;
+    length += strcspn(text + length, "\r\n");
+    text[length] = 0;
+}
+
 /* The text of the file, without what may stand before it. */
 static char *table_text(const char *name) {
     size_t size;
@@ -327,6 +335,7 @@ static char *table_text(const char *name) {
     if (!strchr(text, '\n')) /* old programs end lines by a carriage return alone */
         for (size = 0; text[size]; size++)
             if (text[size] == '\r') text[size] = '\n';
+    end_behind_cells(text);
     free(bytes);
     return text;
 }

@@ -1914,6 +1914,9 @@ done
 for w in '#WERT!' '#VALUE!' '#NAME?' '#DIV/0!'; do
     sed "3s|^500|$w|" mix.csv >t.csv; fails "$w in the first column" 1 "t.csv: line 3: '$w' is no number" unmix mix.hdr bad.hdr --endmembers t.csv
 done
+{ sed 's/,/;/g' mix.csv; printf ';;\r\n;;\n"";;\n'; } >t.csv; mixes "rows of separators at the end" mix.hdr t.csv
+{ cut -d, -f2,3 mix.csv | tr , '\t'; printf '\t\n\t'; } >t.csv; mixes "rows of separators at the end, no wavelengths" mix.hdr t.csv
+{ cat mix.csv; printf '1100,,\n,,\n'; } >t.csv; mixes "a row without values, and one without cells" mix.hdr t.csv
 
 echo "== names of files, dark cubes, models of some bands"
 cp mix.hdr capital.HDR; cp mix.img capital.IMG
