@@ -8,19 +8,6 @@
 
 static int html_level = 2; /* of headings: 3 within the sections of a longer page */
 
-/* Bytes of the character of UTF-8 that begins here; 0: none does. */
-static int utf8_length(const char *text) {
-    const unsigned char first = (unsigned char)*text;
-    int length = 1, k;
-    if (first < 0x80) return 1;
-    if (first < 0xc2 || first > 0xf4) return 0;
-    if (first >= 0xe0) length++;
-    if (first >= 0xf0) length++;
-    for (k = 1; k <= length; k++)
-        if (((unsigned char)text[k] & 0xc0) != 0x80) return 0;
-    return length + 1;
-}
-
 /* Text of a header in Latin-1 becomes UTF-8, which pages are in. */
 static void html_text(FILE *file, const char *text) {
     int length, k;
@@ -30,7 +17,7 @@ static void html_text(FILE *file, const char *text) {
         else if (*text == '<') fputs("&lt;", file);
         else if (*text == '>') fputs("&gt;", file);
         else if (*text == '"') fputs("&quot;", file);
-        else if (length == 0) fprintf(file, "&#%d;", (unsigned char)*text);
+        else if (length == 0) fprintf(file, "&#%d;", character_of_byte(*text));
         else
             for (k = 0; k < length; k++) fputc(text[k], file);
         if (length == 0) length = 1;

@@ -2,6 +2,7 @@
 #ifndef HYPERCUBE_NOISE
 #define HYPERCUBE_NOISE
 
+#include "cells.h"
 #include "select.h"
 
 /* ---- another cube ------------------------------------------------------------------------------------------------- */

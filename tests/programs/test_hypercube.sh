@@ -1917,6 +1917,12 @@ done
 { sed 's/,/;/g' mix.csv; printf ';;\r\n;;\n"";;\n'; } >t.csv; mixes "rows of separators at the end" mix.hdr t.csv
 { cut -d, -f2,3 mix.csv | tr , '\t'; printf '\t\n\t'; } >t.csv; mixes "rows of separators at the end, no wavelengths" mix.hdr t.csv
 { cat mix.csv; printf '1100,,\n,,\n'; } >t.csv; mixes "a row without values, and one without cells" mix.hdr t.csv
+# Names in CP1252 become UTF-8, and such in UTF-8 stay.
+printf '1s/.*/Wellenl\\xe4nge,Gr\\xfcn \\x96 na\\xdf,Gr\xc3\xbcn \x80/\n' >names.sed
+LC_ALL=C sed -f names.sed mix.csv >t.csv; mixes "names in CP1252" mix.hdr t.csv
+check "names in CP1252: are UTF-8 in headers" says same.hdr '  Grün – naß,' '  Grün €}'
+check "names in CP1252: a table" good spectra t.csv same.csv --smooth 3
+check "names in CP1252: are UTF-8 in tables" is "$(head -n 1 same.csv)" "wavelength (nm),Grün – naß,Grün €"
 
 echo "== names of files, dark cubes, models of some bands"
 cp mix.hdr capital.HDR; cp mix.img capital.IMG
