@@ -6,7 +6,7 @@
 
 /* ---- cells of a line ---------------------------------------------------------------------------------------------- */
 
-enum { TABLE_BYTES = 1 << 26 };
+enum { TABLE_BYTES = 1 << 28 };
 
 /* What divides the cells of a line, by a line of numbers: semicolons and tabs leave commas to the decimals. */
 static char separator_of(const char *line) {
@@ -79,20 +79,24 @@ static int is_gap(const char *cell) {
     return i < count;
 }
 
-/* NaN where it is missing; returns 0 where it is no number. */
-static int cell_number(const char *cell, char separator, double *number) {
-    char *copy, *comma;
+/* Returns 0 where a cell is no number. A comma that divides no cells is a decimal point. */
+static int plain_number(const char *cell, char separator, double *number) {
+    char *copy = joined(cell, ""), *comma = strchr(copy, ',');
     size_t length;
-    *number = NO_NUMBER;
-    if (is_gap(cell)) return 1;
-    copy = joined(cell, "");
-    comma = strchr(copy, ',');
     if (comma && separator != ',' && !strchr(copy, '.')) *comma = '.';
     length = any_number(copy, number);
     if (length && copy[length]) length = 0;
     free(copy);
-    if (is_gap_number(*number)) *number = NO_NUMBER;
     return length > 0;
+}
+
+/* The same, NaN where the number is missing. */
+static int cell_number(const char *cell, char separator, double *number) {
+    int found = 1;
+    *number = NO_NUMBER;
+    if (!is_gap(cell)) found = plain_number(cell, separator, number);
+    if (is_gap_number(*number)) *number = NO_NUMBER;
+    return found;
 }
 
 /* Returns non-zero if a cell reads like 1,040 or 1.040: 1 to 3 digits, the first of them not 0, the mark, 3 digits. */

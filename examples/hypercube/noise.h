@@ -88,31 +88,29 @@ static int read_npy(FILE *file, const char *name, double **values) {
     return (int)npy.rows;
 }
 
-/* Numbers, apart by commas or blanks, as many as there are lines in each; returns n. */
-static int read_csv(FILE *file, const char *name, double **values) {
-    size_t room = 1 << 16, length = 0, got, count = 0, n = 0;
-    char *text = ALLOCATE(char, room), *at;
-    while ((got = fread(text + length, 1, room - length - 1, file)) > 0) {
-        length += got;
-        if (room - length > 1) continue;
-        at = ALLOCATE(char, 2 * room);
-        memcpy(at, text, length);
-        free(text);
-        text = at;
-        room *= 2;
+/* Appends the numbers of a line; *at moves to the next one. A separator at the end begins no cell. */
+static void read_csv_line(const char **at, const char *name, double *values, size_t *count) {
+    const char separator = separator_of(*at);
+    int width, c;
+    char **cells = table_cells(at, separator, &width);
+    for (c = 0; c < width; c++) {
+        if (c > 0 && c + 1 == width && !*cells[c]) continue;
+        if (!plain_number(cells[c], separator, values + *count))
+            fail(EXIT_ERROR, "%s: --noise-covariance: number %zu: '%.20s' is none", name, *count + 1, cells[c]);
+        ++*count;
     }
-    text[length] = 0;
-    *values = ALLOCATE(double, length / 2 + 1);
-    for (at = text; *at;) {
-        char *end;
-        double value;
-        at += strspn(at, " \t\r\n,;");
-        if (!*at) break;
-        value = strtod(at, &end);
-        if (end == at || (*end && !strchr(" \t\r\n,;", *end)))
-            fail(EXIT_ERROR, "%s: --noise-covariance: number %zu: '%.20s' is none", name, count + 1, at);
-        (*values)[count++] = value;
-        at = end;
+    free_cells(cells, width);
+}
+
+/* Numbers in lines as tables have them, as many as there are lines in each; returns n. */
+static int read_csv(const char *name, double **values) {
+    char *text = table_text(name);
+    const char *at = after_byte_order_mark(text);
+    size_t count = 0, n = 0;
+    *values = ALLOCATE(double, strlen(text) / 2 + 1);
+    while (*at) {
+        if (is_empty_line(at) || is_comment(at)) at = next_line(at);
+        else read_csv_line(&at, name, *values, &count);
     }
     while ((n + 1) * (n + 1) <= count) n++;
     if (n < 1 || n * n != count)
@@ -133,7 +131,7 @@ static void noise_of_file(job *j, const char *name) {
     whole = fread(first, 1, 6, file) == 6 && !memcmp(first, "\x93NUMPY", 6);
     rewind(file);
     if (whole) n = read_npy(file, name, &all);
-    else n = read_csv(file, name, &all);
+    else n = read_csv(name, &all);
     fclose(file);
     if (n != used && n != j->in.bands)
         fail(EXIT_ERROR, "%s: --noise-covariance: %d x %d, but %d bands of %s are in use", name, n, n, used, j->in.header_name);

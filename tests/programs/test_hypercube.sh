@@ -598,6 +598,12 @@ printf '2,0\n0,8\n' >two.csv; printf '1,2\n3,4\n' >skewed.csv; printf '1,2,3\n' 
 printf '\223NUMPY\001\000' >short.npy; printf '\223NUMPY\001\000\071\000{"descr": "<i4", "fortran_order": False, "shape": (1, 1)}\000\000\000\000' >whole.npy
 printf '\223NUMPY\001\000\020\000{"descr": "<f4"}' >half.npy; : >void.csv
 check "a covariance in a table" good mnf scene.hdr n.hdr --bands 3,7 --noise-covariance two.csv
+cp n.img two.img
+{ printf '\357\273\277# by hand\n'; printf '2,0;0\r\n0;8,0;\r\n;;\r\n'; } >excel.csv; printf ' 2  0\n 0  8\n' >blanks.csv; printf '2\t0\t0\t8' >tabs.csv
+for i in excel blanks tabs; do
+    check "a covariance in a table: $i" good mnf scene.hdr n.hdr --bands 3,7 --noise-covariance $i.csv
+    check "a covariance in a table: $i: the same" cmp n.img two.img
+done
 fails "a neighbour that is none" 2 "--noise: left is unknown" mnf scene.hdr bad.hdr --noise left
 check "the cube as its own dark cube" good mnf scene.hdr n.hdr --bands 9,30,60 --noise-from scene.hdr --report n.csv
 check "the cube as its own dark cube: as much signal as noise" awk -F, 'NR > 1 && ($2 - 1 > 1e-9 || 1 - $2 > 1e-9) { bad = 1 }
