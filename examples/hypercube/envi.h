@@ -772,14 +772,26 @@ static void scale_lines(const cube_file *f, int lines, const void *raw, void *bl
             }
 }
 
-static void *room_for(block_room *room, size_t values, shs_type type) {
+static void free_room(block_room *room) {
+    free(room->values);
+    room->values = NULL;
+    room->bytes = 0;
+}
+
+/* NULL where memory has no such room. */
+static void *room_if_any(block_room *room, size_t values, shs_type type) {
     const size_t bytes = values * shs_type_size(type);
-    if (room->bytes < bytes) {
-        free(room->values);
-        room->values = allocate(bytes, 1);
-        room->bytes = bytes;
-    }
+    if (room->bytes >= bytes) return room->values;
+    free_room(room);
+    room->values = malloc(bytes);
+    if (room->values) room->bytes = bytes;
     return room->values;
+}
+
+static void *room_for(block_room *room, size_t values, shs_type type) {
+    void *found = room_if_any(room, values, type);
+    if (!found && values) fail(EXIT_ERROR, "out of memory: %zu values of %zu bytes", values, shs_type_size(type));
+    return found;
 }
 
 /* Waits until the block read ahead is complete. The file may then be used again. */

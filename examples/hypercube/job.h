@@ -20,17 +20,27 @@ static void stream(job *j) {
     else j->cube.block_lines = j->in.lines;
 }
 
+/* The values in memory, and beside them, while they are read, those stored, where the ones are made from the others; NULL where
+   memory does not hold both. */
+static void *load_values(cube_file *f) {
+    void *values = malloc((size_t)cube_bytes(f));
+    if (!values) return NULL;
+    if (makes_values(f) && !room_if_any(&f->rooms.raw, values_in_lines(f, f->lines), f->stored.type)) {
+        free(values);
+        return NULL;
+    }
+    must_read(f, 0, f->lines, values);
+    free_room(&f->rooms.raw);
+    return values;
+}
+
 /* A cube that memory does not hold is streamed, too. */
 static void load_or_stream(job *j) {
     if (!is_streamed(j)) j->cube.pixels = map_values(&j->in);
     if (j->cube.pixels) return;
-    if (!is_streamed(j)) j->pixels = malloc((size_t)cube_bytes(&j->in));
-    if (!j->pixels) {
-        stream(j);
-        return;
-    }
-    must_read(&j->in, 0, j->in.lines, j->pixels);
-    j->cube.pixels = j->pixels;
+    if (!is_streamed(j)) j->pixels = load_values(&j->in);
+    if (j->pixels) j->cube.pixels = j->pixels;
+    else stream(j);
 }
 
 /* What can be wrong with the options themselves, before the cube is touched. */

@@ -1929,6 +1929,19 @@ LC_ALL=C sed -f names.sed mix.csv >t.csv; mixes "names in CP1252" mix.hdr t.csv
 check "names in CP1252: are UTF-8 in headers" says same.hdr '  Grün – naß,' '  Grün €}'
 check "names in CP1252: a table" good spectra t.csv same.csv --smooth 3
 check "names in CP1252: are UTF-8 in tables" is "$(head -n 1 same.csv)" "wavelength (nm),Grün – naß,Grün €"
+# With less and less memory a cube whose values are made from others is streamed: 32 MB of them, 64 MB or more made of them.
+head -c 32000000 /dev/urandom >stored.img; header stored 400 800 50 12 bsq 1 'reflectance scale factor = 10000'
+in_kb() { # KB ARGUMENTS...: within so much memory
+    bash -c "ulimit -v $1 && OMP_NUM_THREADS=1 exec '$program' pca stored.hdr same.hdr --components 1 --reflectance ${*:2}" >out.txt 2>err.txt
+}
+least=20000; while [ $least -lt 400000 ] && ! in_kb $least --block 8; do least=$((least + 4000)); done
+if [ $least -lt 400000 ]; then
+    short=; for more in $(seq 44000 8000 124000); do in_kb $((least + more)) || short="$short $more"; done
+    check "a cube in less and less memory${short:+: not in$short KB}" test -z "$short"
+else
+    skip "limits of memory do not work here"
+fi
+rm stored.*
 
 echo "== names of files, dark cubes, models of some bands"
 cp mix.hdr capital.HDR; cp mix.img capital.IMG
