@@ -159,7 +159,6 @@ static void select_scale(job *j, const model_notes *notes) {
     } else if (notes) scale_as_model(in, notes);
 }
 
-/* In memory below 1 GB, where it is in the file or read, unless --block wishes otherwise. */
 /* What is in memory at once where the cube is: its pixels, or those of an output with as many bands while they are computed,
    whole numbers as doubles. */
 static uint64_t bytes_in_memory(const job *j) {
@@ -172,7 +171,8 @@ static uint64_t bytes_in_memory(const job *j) {
     return cube_bytes(&j->in);
 }
 
-/* An inverse has many more bands than its components. */
+/* In memory below 1 GB, where it is in the file or read, unless --block wishes otherwise. An inverse has many more bands than
+   its components. */
 static int is_streamed(const job *j) {
     const uint64_t bytes = bytes_in_memory(j);
     return j->s->pixels.block || j->mode == INVERSE || bytes >= (uint64_t)1 << 30 || bytes > SIZE_MAX / 2;
