@@ -571,7 +571,14 @@ static inline void picture_write(const char *name, const picture *a) {
     free(samples);
 }
 
-/* The PSNR of `other` against `clean`, in dB. Pixels that are fully transparent in either picture do not count. */
+/* The words for a PSNR in a line of results: n/a where no pixel counts. text: 32 characters, which are returned. */
+static inline const char *picture_psnr_words(double psnr, char *text) {
+    if (isnan(psnr)) return strcpy(text, "n/a");
+    sprintf(text, "%.2f", psnr);
+    return text;
+}
+
+/* The PSNR of `other` against `clean`, in dB, NaN where no pixel counts. Pixels that are fully transparent in either picture do not count. */
 static inline double picture_psnr(const picture *clean, const picture *other) {
     size_t i, count = 0;
     double sum = 0;

@@ -187,7 +187,7 @@ static void add(picture *a, shs_real scale, const picture *b) {
     for (i = 0; i < picture_size(a); i++) a->pixels[i] += scale * b->pixels[i / channels];
 }
 
-/* The PSNR of the brightness, in dB. Transparent pixels and `border` pixels at each edge do not count. */
+/* The PSNR of the brightness, in dB, NaN where no pixel counts. Transparent pixels and `border` pixels at each edge do not count. */
 static double psnr(const picture *truth, const picture *other, int border) {
     picture difference = brightness(truth);
     picture b = brightness(other);
@@ -704,6 +704,7 @@ static void make_larger(const shs_context *ctx, char **names, int count, const s
     picture truth = SHS_ZERO;
     picture bicubic, out;
     double start, seconds;
+    char before[32], after[32];
     if ((small.width + 2.0 * MARGIN) * (small.height + 2.0 * MARGIN) * factor * factor > MOST_PIXELS)
         fail(EXIT_ERROR, "%s: %d x %d pixels, %d times as large, are too many", names[0], small.width, small.height, factor);
     picture_will_write(names[1], small.channels);
@@ -723,8 +724,8 @@ static void make_larger(const shs_context *ctx, char **names, int count, const s
         picture_round(&bicubic, picture_file_white(bicubic_name, &bicubic));
         picture_round(&out, picture_file_white(names[1], &out));
         picture_write(bicubic_name, &bicubic);
-        printf("psnr_bicubic=%.2f psnr=%.2f seconds=%.2f\n", psnr(&truth, &bicubic, factor), psnr(&truth, &out, factor),
-               seconds);
+        printf("psnr_bicubic=%s psnr=%s seconds=%.2f\n", picture_psnr_words(psnr(&truth, &bicubic, factor), before),
+               picture_psnr_words(psnr(&truth, &out, factor), after), seconds);
     } else {
         printf("psnr_bicubic=n/a psnr=n/a seconds=%.2f\n", seconds);
     }

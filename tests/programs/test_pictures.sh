@@ -289,6 +289,9 @@ if [ "$stb" ]; then
         grep '^psnr' out.txt | cut -d' ' -f1,2 >$name.txt
     done
     check "--compare: hidden pixels do not count" cmp behind.txt other.txt
+    plain 24 24 0 >nothing.pgm; ./plain_copy behind.pgm hidden.png +nothing.pgm
+    check "--compare: all pixels are hidden" good less.png out.png --dictionary two.model --compare hidden.png
+    check "--compare: no pixel counts" grep -q '^psnr_bicubic=n/a psnr=n/a seconds=' out.txt
 fi
 check "learning from colour and grey" good --train colour.ppm half.pgm --save mixed.model $few
 plain 24 24 9 >flat.pgm
