@@ -120,6 +120,7 @@ int main(int argc, char **argv) {
     picture clean = SHS_ZERO, noisy, out;
     shs_context ctx;
     double start, seconds, mean;
+    char before[32], after[32];
     shs_real *D;
     int p;
     parse(argc, argv, s);
@@ -137,11 +138,14 @@ int main(int argc, char **argv) {
     printf("%.2f atoms a patch in the mean\n", mean);
     picture_write(argv[1], &out);
     if (s->add_noise)
-        printf("PSNR in the files: %.2f dB with noise, %.2f dB denoised\n", picture_file_psnr(&clean, &noisy, argv[1]),
-               picture_file_psnr(&clean, &out, argv[1]));
-    else if (clean.pixels) printf("PSNR in the file: %.2f dB\n", picture_file_psnr(&clean, &out, argv[1]));
+        printf("PSNR in the files: %s dB with noise, %s dB denoised\n",
+               picture_psnr_words(picture_file_psnr(&clean, &noisy, argv[1]), before),
+               picture_psnr_words(picture_file_psnr(&clean, &out, argv[1]), after));
+    else if (clean.pixels)
+        printf("PSNR in the file: %s dB\n", picture_psnr_words(picture_file_psnr(&clean, &out, argv[1]), after));
     if (clean.pixels)
-        printf("psnr_noisy=%.2f psnr=%.2f seconds=%.2f\n", picture_psnr(&clean, &noisy), picture_psnr(&clean, &out), seconds);
+        printf("psnr_noisy=%s psnr=%s seconds=%.2f\n", picture_psnr_words(picture_psnr(&clean, &noisy), before),
+               picture_psnr_words(picture_psnr(&clean, &out), after), seconds);
     else printf("psnr_noisy=n/a psnr=n/a seconds=%.2f\n", seconds);
     example_end();
     picture_free(&clean);

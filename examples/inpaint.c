@@ -227,6 +227,7 @@ int main(int argc, char **argv) {
     shs_context ctx;
     size_t lost, values;
     double start, seconds, part;
+    char text[32];
     parse(argc, argv, s);
     in = argv[0];
     out = argv[1];
@@ -252,8 +253,8 @@ int main(int argc, char **argv) {
     progress_clear();
     picture_write(out, &a);
     if (truth) {
-        printf("PSNR in the file: %.2f dB\n", picture_file_psnr(truth, &a, out));
-        printf("missing=%.3f psnr=%.2f seconds=%.2f\n", part, picture_psnr(truth, &a), seconds);
+        printf("PSNR in the file: %s dB\n", picture_psnr_words(picture_file_psnr(truth, &a, out), text));
+        printf("missing=%.3f psnr=%s seconds=%.2f\n", part, picture_psnr_words(picture_psnr(truth, &a), text), seconds);
     } else {
         printf("missing=%.3f psnr=n/a seconds=%.2f\n", part, seconds);
     }

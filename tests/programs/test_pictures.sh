@@ -292,6 +292,8 @@ if [ "$stb" ]; then
     plain 24 24 0 >nothing.pgm; ./plain_copy behind.pgm hidden.png +nothing.pgm
     check "--compare: all pixels are hidden" good less.png out.png --dictionary two.model --compare hidden.png
     check "--compare: no pixel counts" grep -q '^psnr_bicubic=n/a psnr=n/a seconds=' out.txt
+    check "denoise where all pixels are hidden" bash -c "'$denoise' hidden.png out.png --add-noise --sigma 20 $few >out.txt"
+    check "denoise: no pixel counts" grep -q '^psnr_noisy=n/a psnr=n/a seconds=' out.txt
 fi
 check "learning from colour and grey" good --train colour.ppm half.pgm --save mixed.model $few
 plain 24 24 9 >flat.pgm
