@@ -1271,7 +1271,8 @@ typedef struct shs_online_options {
     shs_omp_options coding; /* as for shs_ksvd_ex, and nonnegative; nothing that is given for each signal */
     size_t batch;           /* signals a batch of this rank at most; 0 = 512 */
     size_t batches;         /* at most; 0 = until no rank has signals left */
-    shs_wide forgetting;    /* f, in (0, 1]; 0 = 1: nothing is forgotten */
+    shs_wide forgetting;    /* f, in (0, 1]; 0 = 1: nothing is forgotten. Codes of early dictionaries are poor: over several
+                               epochs or short streams 0.9 learns more */
     int sweeps;             /* a batch; 0 = 1 */
     shs_start start;        /* SHS_START_SIGNALS: of the first batch; of fewer than n, random atoms fill up */
     int patch_width, patch_height, patch_channels; /* for SHS_START_DCT, as for shs_ksvd_ex */
@@ -1619,7 +1620,7 @@ SHS_API shs_status shs_pca_from_moments(const shs_context *ctx, const shs_moment
    next rank with lines (one reduction of a line for each rank); lines of different widths belong to different images. Differences
    hold some of the scene, too: edges and slopes, mostly the same in all bands. With noise_residual each band's difference is
    predicted from the neighbouring bands (least squares over all differences), and the variances of the residuals are the noise,
-   whose covariance is diagonal (Roger, Arnold 1996). SHS_BAD_LDN; SHS_RANK_TOO_LOW: more components than the noise has
+   whose covariance is diagonal (after Roger, Arnold 1996). SHS_BAD_LDN; SHS_RANK_TOO_LOW: more components than the noise has
    dimensions. */
 SHS_API shs_status shs_mnf_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *mnf);
 /* The same with the caller's noise covariance (bands x bands). */
@@ -1751,7 +1752,8 @@ typedef struct shs_ica_options {
     shs_wide tolerance;           /* of 1 - |cos(w, its plain step)|; 0 = 1e-8 (1e-6 in NO_DOUBLE); negative = run all
                                      iterations, the paper's convention */
     int plain_steps;              /* non-zero: plain steps only; 0 = a step that overshoots is shortened, a slow step
-                                     lengthened; fixed points are the same */
+                                     lengthened. Fixed points are the same, but by deflation of many sources (25 and more of
+                                     one kind) shortened steps may settle on one that plain steps leave: a mixture */
     int restarts;                 /* fresh random starts for a component that did not converge; 0 = 3; negative = none */
     int random_start;             /* non-zero: start from seeded random vectors; 0 = from the identity */
     const shs_wide *start;        /* m x m, a start vector in each column; NULL = as above. SHS_BAD_OPTIONS if components is 0.

@@ -2598,8 +2598,8 @@ static void test_units_of_bands(void **state) {
     cube_free(&cube);
 }
 
-/* Bands that share nearly all of their variance, the first in a unit that takes its own part to the rounding of the others: the
-   anomaly of that band is found in each, by the rank that is asked for, too. */
+/* The bands share nearly all of their variance. In a small unit, what the first band has of its own is below the rounding of the
+   others. RX finds the anomaly of that band in each unit, also where all components are asked for. */
 static void test_units_of_shared_bands(void **state) {
     enum { ROWS = 30, COLUMNS = 40, B = 6, ANOMALY = 617 };
     static const double units[] = {1, 1. / 100, 1. / 500, 1. / 1000, 1. / 1100, 1e-6};

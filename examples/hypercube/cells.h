@@ -1,4 +1,4 @@
-/* cells.h - the text of a table: its encoding, its lines, its cells, and their numbers. */
+/* cells.h - reads the text of a table: decodes it, and parts it into lines, cells and numbers. */
 #ifndef HYPERCUBE_CELLS
 #define HYPERCUBE_CELLS
 

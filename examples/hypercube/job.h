@@ -20,8 +20,8 @@ static void stream(job *j) {
     else j->cube.block_lines = j->in.lines;
 }
 
-/* The values in memory, and beside them, while they are read, those stored, where the ones are made from the others; NULL where
-   memory does not hold both. */
+/* Reads all values of the cube into memory. Values that are converted need room for the stored ones, too, while they are read.
+   NULL: memory does not hold both. */
 static void *load_values(cube_file *f) {
     void *values = malloc((size_t)cube_bytes(f));
     if (!values) return NULL;

@@ -102,7 +102,7 @@ static void read_csv_line(const char **at, const char *name, double *values, siz
     free_cells(cells, width);
 }
 
-/* Numbers in lines as tables have them, as many as there are lines in each; returns n. */
+/* Reads a square matrix, n lines of n numbers, written as in tables; returns n. */
 static int read_csv(const char *name, double **values) {
     char *text = table_text(name);
     const char *at = after_byte_order_mark(text);

@@ -12,7 +12,7 @@ typedef struct spectra {
     shs_wide *values; /* bands in use x count */
 } spectra;
 
-/* How the numbers of a column are written: where the first one like 1.040 stands, and which others there are. */
+/* How a column writes its numbers: where the first number like 1.040 stands, and in which other forms it has numbers. */
 typedef struct column_form {
     int line, row;       /* line 0: there is none */
     int hundreds, other; /* whether some are whole numbers of three digits, and some have another form than both */
@@ -1082,7 +1082,7 @@ static void place_by_row(const job *j, const table *t, row_place *places) {
     for (i = 0; i < used; i++) places[i] = whole_row(every ? j->bands[i] : i);
 }
 
-/* Rows in another order than their numbers say which bands they are only where all are numbered. */
+/* Refuses a table whose rows stand in another order than their numbers, unless every band has a number. */
 static void check_numbers(const job *j, const table *t) {
     const int column = t->band_numbers;
     if (names_bands(heading_of(t, column)) || (t->rows == j->in.bands && numbers_all_rows(t, column))) return;
