@@ -1751,9 +1751,8 @@ typedef struct shs_ica_options {
     int iterations;               /* at most, for one component or all; 0 = 200 */
     shs_wide tolerance;           /* of 1 - |cos(w, its plain step)|; 0 = 1e-8 (1e-6 in NO_DOUBLE); negative = run all
                                      iterations, the paper's convention */
-    int plain_steps;              /* non-zero: plain steps only; 0 = a step that overshoots is shortened, a slow step
-                                     lengthened. Fixed points are the same, but by deflation of many sources (25 and more of
-                                     one kind) shortened steps may settle on one that plain steps leave: a mixture */
+    int plain_steps;              /* non-zero: plain steps only; 0 = a slow step is lengthened, and after 30 steps one that
+                                     overshoots is shortened. Fixed points are the same */
     int restarts;                 /* fresh random starts for a component that did not converge; 0 = 3; negative = none */
     int random_start;             /* non-zero: start from seeded random vectors; 0 = from the identity */
     const shs_wide *start;        /* m x m, a start vector in each column; NULL = as above. SHS_BAD_OPTIONS if components is 0.
@@ -22042,13 +22041,17 @@ SHS__PRIVATE shs_status shs__ica_step(shs__expectations *s, const shs_ica_option
    can swing about a solution for ever, or creep towards it. So mu is learnt from the last step (Barzilai and Borwein 1988): e
    is by how much W changed, y by how much the pull P - W shrank. Near a solution the pull is proportional to the way that is left,
    (solution - W) / mu for the best mu, so it shrinks by y = e / mu, and least squares give mu = e'y / |y|^2: below 1 where steps
-   overshoot, above 1 where they fall short. Where the pull did not shrink (e'y <= 0), the longest step is taken. Of 216 cases
-   (24 cubes, three contrasts, 4, 8 and 12 components) 89 do not converge in 300 plain symmetric steps; with these all do, in 28
-   on average. */
-SHS__PRIVATE void shs__ica_relax(int m, const shs_ica_options *o, shs__iteration *it, shs__directions which, int begins) {
-    const shs_wide least = SHS__WIDE_C(1.0 / 64), most = 4;
+   overshoot, above 1 where they fall short. Where the pull did not shrink (e'y <= 0), the longest step is taken.
+   A mixture of sources is a fixed point, too. Plain steps leave it, and so do longer ones, but steps shortened enough settle
+   there. So steps are shortened only after SHS__ICA_STEPS_UNSHORTENED, when plain ones would swing. */
+#define SHS__ICA_STEPS_UNSHORTENED 30
+SHS__PRIVATE void shs__ica_relax(int m, const shs_ica_options *o, shs__iteration *it, shs__directions which, int step) {
+    const shs_wide most = 4;
+    shs_wide least = SHS__WIDE_C(1.0 / 64);
+    const int begins = step == 1;
     size_t cells = shs__cells(m, which.count), i;
     shs_wide *W = it->W + shs__cells(which.first, m), ey = 0, yy = 0, mu = 1;
+    if (step <= SHS__ICA_STEPS_UNSHORTENED) least = 1;
     for (i = 0; i < cells && !begins; i++) {
         shs_wide e = W[i] - it->before[i], y = it->pull[i] - (it->P[i] - W[i]);
         ey += e * y;
@@ -22082,7 +22085,7 @@ SHS__PRIVATE shs_status shs__ica_iterate(shs__expectations *s, const shs_ica_opt
         for (j = 0; j < which.count; j++) component[j].iterations = shs__imin(k, most);
         if (k > most || *change >= SHS__ICA_DEGENERATE) return SHS_OK;
         if (4 * *change <= shs__ica_tolerance(o) && o->tolerance >= 0) return SHS_OK;
-        shs__ica_relax(s->m, o, it, which, k == 1);
+        shs__ica_relax(s->m, o, it, which, k);
     }
 }
 

@@ -455,6 +455,51 @@ static void test_stabilised_step(void **state) {
     cube_free(&cube);
 }
 
+/* A mixture of sources of one kind is a fixed point, which plain steps leave. None may come out as a component: of each row of
+   unmixing x mixing, one entry stands for nearly all. */
+static void test_components_are_sources_not_mixtures(void **state) {
+    enum { SOURCES = 40, PIXELS = 10000, MIXINGS = 4 };
+    static const shs_contrast contrasts[] = {SHS_CONTRAST_POW3, SHS_CONTRAST_TANH, SHS_CONTRAST_GAUSS};
+    int seed, c, i, j, q;
+    (void)state;
+    for (seed = 0; seed < MIXINGS; seed++) {
+        plain_cube p = new_plain(PIXELS / 100, 100, SOURCES);
+        double *A = NEW(double, SOURCES *SOURCES);
+        shs_cube cube;
+        shs_random r;
+        size_t at;
+        shs_random_seed(&r, (uint64_t)seed);
+        for (i = 0; i < SOURCES * SOURCES; i++) A[i] = shs_random_normal(&r);
+        for (at = 0; at < PIXELS; at++) {
+            double *x = pixel_of(&p, at);
+            for (j = 0; j < SOURCES; j++) {
+                double s = 2 * shs_random_uniform(&r) - 1;
+                for (i = 0; i < SOURCES; i++) x[i] += A[i * SOURCES + j] * s;
+            }
+        }
+        cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+        for (c = 0; c < 3; c++) {
+            shs_ica_options o = options_of(SOURCES, contrasts[c], SHS_APPROACH_DEFLATION, SHS_ROUTE_AUTO);
+            shs_ica ica = fit(NULL, &cube, &o);
+            for (i = 0; i < SOURCES; i++) {
+                double largest = 0, all = 0;
+                for (j = 0; j < SOURCES; j++) {
+                    double entry = 0;
+                    for (q = 0; q < SOURCES; q++) entry += (double)ica.unmixing[q * SOURCES + i] * A[q * SOURCES + j];
+                    all += entry * entry;
+                    if (entry * entry > largest) largest = entry * entry;
+                }
+                if (!(largest > 0.8 * all))
+                    fail_msg("mixing %d, contrast %d: component %d is %.2f of a source", seed, c, i, largest / all);
+            }
+            shs_ica_free(NULL, &ica);
+        }
+        free(A);
+        free(p.x);
+        cube_free(&cube);
+    }
+}
+
 /* ---- against the naive iteration --------------------------------------------------------------------------------- */
 
 static plain_cube test_scene(void) { return mixed_cube(41, 43, 7, 4, 0.02, 1); }
@@ -1434,6 +1479,7 @@ int main(void) {
         cmocka_unit_test(test_converged_is_a_fixed_point),
         cmocka_unit_test(test_rare_targets),
         cmocka_unit_test(test_stabilised_step),
+        cmocka_unit_test(test_components_are_sources_not_mixtures),
         cmocka_unit_test(test_against_the_naive_iteration),
         cmocka_unit_test(test_contrast_names),
         cmocka_unit_test(test_skew),

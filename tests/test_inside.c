@@ -151,7 +151,7 @@ static void test_sign_of_equals(void **state) {
     assert_true(v[0] == 3 && v[1] == -3 && with[2] == 4);
 }
 
-/* The step mu: 1 at first and where plain steps are asked for; a half where the plain step swings between two places, which
+/* The step mu: 1 at first and where plain steps are asked for; a half where plain steps have long swung between two places, which
    then gives the middle; at most 4 where each step pulls as far as the one before. */
 static void test_steps(void **state) {
     shs_wide W[2] = {1, 0}, P[2] = {(shs_wide)0.8, (shs_wide)0.6}, before[2], pull[2], room[4], vectors[4];
@@ -172,11 +172,11 @@ static void test_steps(void **state) {
     assert_close(W[1], 0.6, 1e-6);
     P[0] = 1;
     P[1] = 0;
-    shs__ica_relax(2, &o, &it, g, 0);
+    shs__ica_relax(2, &o, &it, g, SHS__ICA_STEPS_UNSHORTENED + 1);
     assert_close(W[0], 3 / sqrt(10.0), 1e-6);
     assert_close(W[1], 1 / sqrt(10.0), 1e-6);
     o.plain_steps = 1;
-    shs__ica_relax(2, &o, &it, g, 0);
+    shs__ica_relax(2, &o, &it, g, 2);
     assert_close(W[0], 1, 1e-6);
     assert_close(W[1], 0, 1e-6);
     o.plain_steps = 0;
@@ -184,7 +184,7 @@ static void test_steps(void **state) {
     pull[1] = W[1] - before[1];
     P[0] = W[0] + pull[0];
     P[1] = W[1] + pull[1];
-    shs__ica_relax(2, &o, &it, g, 0);
+    shs__ica_relax(2, &o, &it, g, 2);
     assert_close(W[1] / W[0], 4 * pull[1] / (1 + 4 * pull[0]), 1e-6);
 }
 
