@@ -535,7 +535,7 @@ typedef struct shs_context {
 
     /* Progress: called between steps from the calling thread; error is the algorithm's, or -1 while it has none. A non-zero return
        cancels: SHS_CANCELLED. Pursuits and learning leave the best result so far; other calls leave no result. A step of pursuits
-       and the lasso is up to 65,536 signals. After the last one, step = steps, all is done; shs_ksvd_ex does not read its answer.
+       and the lasso is about a tenth of a second, but at most 65,536 signals; on a device it is a call. After the last one, step = steps, all is done; shs_ksvd_ex does not read its answer.
 
        Only parallel_fn's chunks run on other threads: all other callbacks of this struct, of cubes and of sinks are called from the
        calling thread. */
@@ -10839,7 +10839,7 @@ SHS__PRIVATE void shs__omp_correlate_chunk(const shs__omp_worker *g, int count) 
 
 enum {
     SHS__GRAM_BLOCK = 128,      /* columns of the Gram matrix a chunk */
-    SHS__CODER_ROUND = 512,     /* chunks between two calls of the progress callback: in one parallel region */
+    SHS__CODER_ROUND = 512,     /* chunks at most in one parallel region, between two calls of the progress callback */
     SHS__ABREAST = 2,           /* signals that a worker codes in turns */
     SHS__FEW_SIGNALS = 4,       /* for which no dictionary is packed */
     SHS__CODER_CHUNK = 128,     /* signals a chunk, whose D'y are formed together */
@@ -11637,16 +11637,28 @@ SHS__PRIVATE shs_wide shs__coder_work(const shs__coder *c) {
     return (shs_wide)steps * (32 + correlations + SHS__WIDE_PRODUCT(d->p, steps, 1) / 8);
 }
 
+/* Chunks of the next round, from c->first_chunk on. Where the progress callback may cancel, a round is about a tenth of a second,
+   but a few chunks for each worker. chunk_work: as shs__ctx_parallel counts. */
+SHS__PRIVATE size_t shs__coder_round(const shs_context *ctx, const shs__coder *c, shs_wide chunk_work) {
+    const shs_wide tenth = SHS__WIDE_C(1e8), workers = (shs_wide)shs__ctx_workers(ctx);
+    const size_t left = shs__zmin(SHS__CODER_ROUND, c->chunks - c->first_chunk);
+    shs_wide most = workers * shs__wmax(tenth / chunk_work, 4);
+    if (!ctx || !ctx->progress_fn || !(most < (shs_wide)left)) return left;
+    return (size_t)most;
+}
+
 /* Codes all signals; the dictionary is in place. phase NULL: silently, as a stage of something larger. */
 SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, const char *phase, shs_omp_report *report) {
-    const shs_wide work = shs__coder_work(c);
+    const shs_wide chunk_work = (shs_wide)c->chunk_signals * shs__coder_work(c);
     shs_wide values = SHS__WIDE_PRODUCT(c->over.p, c->m, 1);
     shs__sum sum2 = SHS_ZERO, weight = SHS_ZERO;
     shs_status status = SHS_OK;
+    size_t count;
     memset(report, 0, sizeof *report);
-    for (c->first_chunk = 0; c->first_chunk < c->chunks && status == SHS_OK; c->first_chunk += SHS__CODER_ROUND) {
-        size_t count = shs__zmin(SHS__CODER_ROUND, c->chunks - c->first_chunk), k, done;
-        shs__ctx_parallel(ctx, (shs_wide)(count * c->chunk_signals) * work, count, shs__coder_chunk, c);
+    for (c->first_chunk = 0; c->first_chunk < c->chunks && status == SHS_OK; c->first_chunk += count) {
+        size_t k, done;
+        count = shs__coder_round(ctx, c, chunk_work);
+        shs__ctx_parallel(ctx, (shs_wide)count * chunk_work, count, shs__coder_chunk, c);
         for (k = 0; k < count; k++) {
             shs__sum_add(&sum2, shs__sum_value(&c->sums[k].sum2));
             shs__sum_add(&weight, shs__sum_value(&c->sums[k].weight));
@@ -12710,6 +12722,7 @@ typedef struct shs__lasso_sums {
     shs__sum objective;
     shs_wide gap;
     size_t nonzeros, not_reached, cut;
+    shs_wide cubes; /* of the numbers of coefficients */
 } shs__lasso_sums;
 
 /* A signal on its way, within a chunk. */
@@ -13494,6 +13507,7 @@ SHS__OUTLINE void shs__lasso_group(const shs__lasso *q, const shs__omp_worker *g
             }
             if (q->o->lambda2 > 0 && s->free_gap < s->gap) s->gap = s->free_gap;
             sums->nonzeros += (size_t)q->c.codes->used[at];
+            sums->cubes += SHS__WIDE_PRODUCT(q->c.codes->used[at], q->c.codes->used[at], q->c.codes->used[at]);
             sums->cut += (size_t)s->cut;
             sums->not_reached += s->cut || !(s->gap <= target);
             if (q->units) s->objective = shs__omp_times_square(s->objective, q->units->largest - q->units->each[s->at]);
@@ -13537,19 +13551,24 @@ SHS__PRIVATE shs_status shs__lasso_run(const shs_context *ctx, shs__lasso *q, sh
     shs__coder *c = &q->c;
     const shs_wide sweeps = 32 * (shs_wide)c->over.n; /* as half the largest lambda takes, for p = 32 to 200 */
     const shs_wide work = (shs__ctx_product_work(c->over.n, c->over.p, 1) + sweeps) * (shs_wide)q->count;
+    const shs_wide chunk_work = (shs_wide)c->chunk_signals * work;
+    shs_wide found = SHS__WIDE_MAX; /* the work of a chunk by those of the last round, some 2 k^3 beside; a short round tells first */
     shs__sum objective = SHS_ZERO;
     shs_status status = SHS_OK;
-    for (c->first_chunk = 0; c->first_chunk < c->chunks && status == SHS_OK; c->first_chunk += SHS__CODER_ROUND) {
-        const size_t count = shs__zmin(SHS__CODER_ROUND, c->chunks - c->first_chunk);
-        const size_t done = shs__zmin(c->m, (c->first_chunk + count) * c->chunk_signals);
-        size_t k;
-        shs__ctx_parallel(ctx, (shs_wide)(count * c->chunk_signals) * work, count, shs__lasso_chunk, q);
+    size_t count;
+    for (c->first_chunk = 0; c->first_chunk < c->chunks && status == SHS_OK; c->first_chunk += count) {
+        size_t k, done;
+        count = shs__coder_round(ctx, c, found);
+        found = chunk_work;
+        done = shs__zmin(c->m, (c->first_chunk + count) * c->chunk_signals);
+        shs__ctx_parallel(ctx, (shs_wide)count * chunk_work, count, shs__lasso_chunk, q);
         for (k = 0; k < count; k++) {
             shs__sum_add(&objective, shs__sum_value(&q->sums[k].objective));
             report->gap = shs__lasso_larger(report->gap, q->sums[k].gap);
             report->nonzeros += q->sums[k].nonzeros;
             report->not_reached += q->sums[k].not_reached;
             report->cut += q->sums[k].cut;
+            found += 2 * q->sums[k].cubes / (shs_wide)count;
         }
         status = shs__ctx_progress(ctx, "lasso", done, c->m, -1);
         for (k = 0; status != SHS_OK && k < (size_t)q->count; k++)

@@ -736,23 +736,24 @@ static void test_sweeps_are_shared(void **state) {
     problem_free(&q);
 }
 
+/* Cancels at once; *user: how many signals were done. */
 static int cancel(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
-    (void)user;
     (void)error;
     assert_string_equal(phase, "lasso");
+    *(size_t *)user = step;
     return step < steps;
 }
 
 /* An arena of what the query says suffices; cancelled after a round of chunks, the signals until then have their codes. */
 static void test_workspace_and_cancel(void **state) {
-    enum { M = 512 * 128 + 1 };
+    enum { M = 4 * 128 + 1 };
     problem q = problem_of(4, 6, M, 0, 71);
     shs_codes codes = new_codes(2 * M, 6);
     static const shs_real lambdas[2] = {(shs_real)0.5, (shs_real)0.25};
     shs_lasso_options o = SHS_ZERO;
     shs_context ctx = SHS_ZERO;
     shs_arena arena;
-    size_t bytes;
+    size_t bytes, done = 0, i;
     void *memory;
     (void)state;
     o.relative = 1;
@@ -764,15 +765,57 @@ static void test_workspace_and_cancel(void **state) {
     shs_arena_init(&arena, memory, bytes);
     shs_arena_attach(&arena, &ctx);
     ctx.progress_fn = cancel;
+    ctx.progress_user = &done;
     assert_status(shs_lasso(&ctx, 4, 6, q.D, 4, M, q.Y, 4, &o, &codes, NULL, NULL), SHS_CANCELLED);
-    assert_true(codes.used[M - 2] > 0 && codes.used[2 * M - 2] > 0);
-    assert_true(codes.used[M - 1] == 0 && codes.used[2 * M - 1] == 0);
+    assert_in_range(done, 1, M - 1);
+    for (i = 0; i < M; i++) {
+        assert_true((codes.used[i] > 0) == (i < done));
+        assert_true((codes.used[M + i] > 0) == (i < done));
+    }
     arena.size = bytes / 2;
     assert_status(shs_lasso(&ctx, 4, 6, q.D, 4, M, q.Y, 4, &o, &codes, NULL, NULL), SHS_NO_MEMORY);
     assert_true(shs_lasso_workspace(NULL, INT_MAX, INT_MAX, SIZE_MAX, &o) == SIZE_MAX);
     assert_true(shs_lasso_workspace(NULL, 4, 0, 1, &o) == SIZE_MAX);
     free(memory);
     shs_codes_free(NULL, &codes);
+    problem_free(&q);
+}
+
+static int count_calls(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
+    (void)phase;
+    (void)error;
+    assert_true(step <= steps);
+    ++*(int *)user;
+    return 0;
+}
+
+/* Where signals are much work, the callback is called after few of them, and the codes are the same. */
+static void test_calls_by_work(void **state) {
+    enum { M = 2048, N = 512, LAMBDAS = 16 };
+    problem q = problem_of(16, N, M, 0, 73);
+    shs_codes codes = new_codes(LAMBDAS * M, 8), quiet = new_codes(LAMBDAS * M, 8);
+    shs_real lambdas[LAMBDAS];
+    shs_lasso_options o = SHS_ZERO;
+    shs_context ctx = SHS_ZERO;
+    size_t i;
+    int calls = 0, k;
+    (void)state;
+    for (k = 0; k < LAMBDAS; k++) lambdas[k] = (shs_real)(0.98 - 0.01 * k);
+    o.relative = 1;
+    o.lambdas = lambdas;
+    o.lambda_count = LAMBDAS;
+    ctx.threads = 1;
+    assert_ok(shs_lasso(&ctx, 16, N, q.D, 16, M, q.Y, 16, &o, &quiet, NULL, NULL));
+    ctx.progress_fn = count_calls;
+    ctx.progress_user = &calls;
+    assert_ok(shs_lasso(&ctx, 16, N, q.D, 16, M, q.Y, 16, &o, &codes, NULL, NULL));
+    assert_in_range(calls, 4, 16); /* 16 chunks, 4 at least in a round */
+    for (i = 0; i < LAMBDAS * (size_t)M; i++) {
+        assert_int_equal(codes.used[i], quiet.used[i]);
+        assert_memory_equal(codes.coefs + 8 * i, quiet.coefs + 8 * i, (size_t)codes.used[i] * sizeof *codes.coefs);
+    }
+    shs_codes_free(NULL, &codes);
+    shs_codes_free(NULL, &quiet);
     problem_free(&q);
 }
 
@@ -873,6 +916,7 @@ int main(void) {
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_sweeps_are_shared),
         cmocka_unit_test(test_workspace_and_cancel),
+        cmocka_unit_test(test_calls_by_work),
         cmocka_unit_test(test_bad_input),
     };
     return run_with_every_instance("the lasso", tests);

@@ -69,7 +69,6 @@ typedef struct shim_call {
     shim_progress progress;
     clock_t last;
     int asked;
-    size_t before, all; /* signals of the pieces before this one, and of all pieces; all = 0: one piece has all signals */
 } shim_call;
 
 static int ask(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
@@ -78,7 +77,6 @@ static int ask(void *user, const char *phase, size_t step, size_t steps, shs_wid
     if (c->asked && now - c->last < CLOCKS_PER_SEC / 30) return 0;
     c->asked = 1;
     c->last = now;
-    if (c->all) return c->progress(phase, c->before + step, c->all, (double)error);
     return c->progress(phase, step, steps, (double)error);
 }
 
@@ -298,244 +296,30 @@ ENTRY(omp_gram, (CALL, size_t m, int n, const shs_real *dty, int ldt, const shs_
     return status;
 }
 
-/* The arguments of shs_lasso. */
-typedef struct lasso_call {
-    const shs_context *ctx;
-    int p, n, ldd, ldy, lambda_count;
-    size_t m;
-    const shs_real *D, *Y;
-    shs_lasso_options options;
-    shs_codes codes;
-    shs_real *gaps;
-    shs_lasso_report report;
-} lasso_call;
-
-static shs_status lasso_of(const lasso_call *q, size_t first, size_t count, shs_codes *codes, shs_real *gaps,
-                           shs_lasso_report *report) {
-    return shs_lasso(q->ctx, q->p, q->n, q->D, q->ldd, count, q->Y + first * (size_t)q->ldy, q->ldy, &q->options, codes, gaps,
-                     report);
-}
-
-static void lasso_add(shs_lasso_report *sum, const shs_lasso_report *r) {
-    sum->nonzeros += r->nonzeros;
-    sum->not_reached += r->not_reached;
-    sum->cut += r->cut;
-    sum->objective += r->objective;
-    if (!(r->gap <= sum->gap)) sum->gap = r->gap;
-}
-
-/* Codes and gaps of a piece with several lambdas: room for `signals` with each. */
-typedef struct lasso_room {
-    size_t signals;
-    shs_codes codes;
-    shs_real *gaps;
-} lasso_room;
-
-static void lasso_room_free(lasso_room *room) {
-    free(room->codes.used);
-    free(room->codes.atoms);
-    free(room->codes.coefs);
-    free(room->gaps);
-    memset(room, 0, sizeof *room);
-}
-
-static shs_status lasso_room_for(const lasso_call *q, size_t signals, lasso_room *room) {
-    const size_t all = signals * (size_t)q->lambda_count, cells = all * (size_t)q->codes.stride;
-    if (room->signals >= signals) return SHS_OK;
-    lasso_room_free(room);
-    room->gaps = malloc(all * sizeof *room->gaps);
-    room->codes.used = malloc(all * sizeof *room->codes.used);
-    room->codes.atoms = malloc(cells * sizeof *room->codes.atoms);
-    room->codes.coefs = malloc(cells * sizeof *room->codes.coefs);
-    if (!room->gaps || !room->codes.used || !room->codes.atoms || !room->codes.coefs) return SHS_NO_MEMORY;
-    room->codes.m = all;
-    room->codes.stride = q->codes.stride;
-    room->signals = signals;
-    return SHS_OK;
-}
-
-/* From the codes of a piece, which hold `count` signals for each lambda, to those of all, which are zero. */
-static void lasso_put(lasso_call *q, size_t first, size_t count, const lasso_room *room) {
-    const size_t stride = (size_t)q->codes.stride;
-    size_t i;
-    int k;
-    for (k = 0; k < q->lambda_count; k++) {
-        const size_t from = (size_t)k * count, to = (size_t)k * q->m + first;
-        memcpy(q->codes.used + to, room->codes.used + from, count * sizeof *q->codes.used);
-        memcpy(q->gaps + to, room->gaps + from, count * sizeof *q->gaps);
-        for (i = 0; i < count; i++) {
-            const size_t used = (size_t)room->codes.used[from + i];
-            memcpy(q->codes.atoms + (to + i) * stride, room->codes.atoms + (from + i) * stride, used * sizeof *q->codes.atoms);
-            memcpy(q->codes.coefs + (to + i) * stride, room->codes.coefs + (from + i) * stride, used * sizeof *q->codes.coefs);
-        }
-    }
-}
-
-/* With one lambda the codes of a piece lie together among those of all. */
-static shs_status lasso_piece_in_place(const lasso_call *q, size_t first, size_t count, shs_lasso_report *r) {
-    const size_t cells = first * (size_t)q->codes.stride;
-    shs_codes codes = codes_of(count, q->codes.stride, q->codes.used + first, q->codes.atoms + cells, q->codes.coefs + cells);
-    return lasso_of(q, first, count, &codes, q->gaps + first, r);
-}
-
-static shs_status lasso_piece_in_room(lasso_call *q, size_t first, size_t count, lasso_room *room, shs_lasso_report *r) {
-    shs_status status = lasso_room_for(q, count, room);
-    if (status == SHS_OK) status = lasso_of(q, first, count, &room->codes, room->gaps, r);
-    if (status == SHS_OK) lasso_put(q, first, count, room);
-    return status;
-}
-
-static shs_status lasso_piece(lasso_call *q, size_t first, size_t count, lasso_room *room) {
-    shs_lasso_report r = SHS_ZERO;
-    shs_status status;
-    if (q->lambda_count == 1) status = lasso_piece_in_place(q, first, count, &r);
-    else status = lasso_piece_in_room(q, first, count, room, &r);
-    if (status == SHS_OK) lasso_add(&q->report, &r);
-    return status;
-}
-
-/* Signals that a thread takes at a time. Pieces of so many for each thread give the same codes to the last bit. */
-static size_t lasso_least(int n, int threads) {
-    return (size_t)(n > 1024 ? 32 : 128) * (size_t)threads;
-}
-
-/* Signals that a second should be enough for, where their codes have many atoms. */
-static size_t lasso_first_step(const lasso_call *q, int threads) {
-    const double one = (double)q->n * q->p * q->lambda_count;
-    size_t step = lasso_least(q->n, threads);
-    while (step < 65536 && 2 * (double)step * one <= 4e6 * threads) step *= 2;
-    return step;
-}
-
-/* Signals of a piece at most: those whose room takes 32 MiB. */
-static size_t lasso_most(const lasso_call *q) {
-    const size_t cell = sizeof *q->codes.atoms + sizeof *q->codes.coefs;
-    const size_t signals = ((size_t)1 << 25) / ((size_t)q->lambda_count * (size_t)q->codes.stride * cell);
-    if (q->lambda_count == 1 || signals > 65536) return 65536; /* one lambda takes no room */
-    return signals;
-}
-
-/* As many signals as half a second of each thread is enough for, as long as they take as these did. */
-static size_t lasso_next_step(size_t least, size_t most, size_t count, double seconds) {
-    size_t step = most;
-    if (seconds * (double)most > 0.5 * (double)count) step = (size_t)(0.5 / seconds * (double)count);
-    step = step / least * least;
-    return step < least ? least : step;
-}
-
-/* A few signals tell how long others take. Handlers of signals wait for a piece. */
-static shs_status lasso_pieces(lasso_call *q, shim_call *call, int threads, size_t step) {
-    const size_t least = lasso_least(q->n, threads), most = lasso_most(q);
-    size_t first = 0, count;
-    lasso_room room = SHS_ZERO;
-    shs_status status = SHS_OK;
-    call->all = q->m;
-    for (; first < q->m && status == SHS_OK; first += count) {
-        const clock_t start = clock();
-        count = q->m - first;
-        if (count > step) count = step;
-        call->before = first;
-        status = lasso_piece(q, first, count, &room);
-        step = lasso_next_step(least, most, count, (double)(clock() - start) / CLOCKS_PER_SEC / threads);
-    }
-    lasso_room_free(&room);
-    return status;
-}
-
-static double largest_of(int p, int n, const shs_real *D, int ldd) {
-    double largest = 0;
-    int i, j;
-    for (j = 0; j < n; j++)
-        for (i = 0; i < p; i++) {
-            const double value = fabs((double)D[(size_t)j * (size_t)ldd + (size_t)i]);
-            if (!(value <= largest)) largest = value;
-        }
-    return largest;
-}
-
-/* D'D for all pieces, where shs_lasso would form it for all signals; *gram NULL: it would not. SHS_UNSUPPORTED: of a dictionary
-   in such a unit the library forms it in another unit. */
-static shs_status lasso_gram(lasso_call *q, shs_real **gram) {
-    const double largest = largest_of(q->p, q->n, q->D, q->ldd);
-    const int n = q->n;
-    shs_status status;
-    int i, j;
-    *gram = NULL;
-    if (!(largest > 1e-6 && largest < 1e6)) return SHS_UNSUPPORTED;
-    if (q->options.gram || n > 8192 || q->m <= (size_t)n / 8) return SHS_OK;
-    *gram = malloc((size_t)n * (size_t)n * sizeof **gram);
-    if (!*gram) return SHS_NO_MEMORY;
-    status = shs_gemm(q->ctx, SHS_TRANS_YES, SHS_TRANS_NO, n, n, q->p, 1, q->D, q->ldd, q->D, q->ldd, 0, *gram, n);
-    for (j = 0; j < n; j++)
-        for (i = 0; i < j; i++) (*gram)[(size_t)j * (size_t)n + (size_t)i] = (*gram)[(size_t)i * (size_t)n + (size_t)j];
-    q->options.gram = *gram;
-    q->options.ldg = n;
-    return status;
-}
-
-static int processors(int threads) {
-    if (threads > 0) return threads;
-#ifdef _OPENMP
-    return omp_get_max_threads();
-#else
-    return 1;
-#endif
-}
-
-/* All signals: at once on a device, or where they are few, else in pieces, since the library looks at progress_fn only between
-   65,536 signals. */
-static shs_status lasso_in_steps(lasso_call *q, shim_call *call, int threads, const void *device) {
-    const int workers = processors(threads);
-    const size_t step = q->n > 0 ? lasso_first_step(q, workers) : q->m;
-    const shs_lasso_options given = q->options;
-    shs_real *gram = NULL;
-    shs_status status;
-    if (device || q->m <= step) return lasso_of(q, 0, q->m, &q->codes, q->gaps, &q->report);
-    status = lasso_of(q, 0, 0, &q->codes, q->gaps, &q->report); /* what it refuses, it refuses at once */
-    if (status != SHS_OK) return status;
-    status = lasso_gram(q, &gram);
-    if (status == SHS_OK) status = lasso_pieces(q, call, workers, step);
-    else {
-        q->options = given;
-        status = lasso_of(q, 0, q->m, &q->codes, q->gaps, &q->report);
-    }
-    free(gram);
-    return status;
-}
-
 /* Codes and gaps hold m signals for each lambda. report, of 5: nonzeros, not_reached, cut, objective, gap */
 ENTRY(lasso, (CALL, SIGNALS, int n, const shs_real *D, int ldd, const shs_real *lambdas, int lambda_count, int relative,
               double lambda2, double gap, int sweeps, int nonnegative, const shs_real *gram, int ldg, CODES, shs_real *gaps,
               double *report)) {
     CONTEXT;
-    lasso_call q = SHS_ZERO;
+    shs_codes codes = codes_of(m * (size_t)lambda_count, stride, used, atoms, coefs);
+    shs_lasso_options o = SHS_ZERO;
+    shs_lasso_report r = SHS_ZERO;
     shs_status status;
-    q.ctx = &ctx;
-    q.p = p;
-    q.n = n;
-    q.D = D;
-    q.ldd = ldd;
-    q.m = m;
-    q.Y = Y;
-    q.ldy = ldy;
-    q.lambda_count = lambda_count;
-    q.codes = codes_of(m * (size_t)lambda_count, stride, used, atoms, coefs);
-    q.gaps = gaps;
-    q.options.lambdas = lambdas;
-    q.options.lambda_count = lambda_count;
-    q.options.relative = relative;
-    q.options.lambda2 = real_of(lambda2);
-    q.options.gap = real_of(gap);
-    q.options.sweeps = sweeps;
-    q.options.nonnegative = nonnegative;
-    q.options.gram = gram;
-    q.options.ldg = ldg;
-    status = lasso_in_steps(&q, &call, threads, device);
-    report[0] = (double)q.report.nonzeros;
-    report[1] = (double)q.report.not_reached;
-    report[2] = (double)q.report.cut;
-    report[3] = q.report.objective;
-    report[4] = q.report.gap;
+    o.lambdas = lambdas;
+    o.lambda_count = lambda_count;
+    o.relative = relative;
+    o.lambda2 = real_of(lambda2);
+    o.gap = real_of(gap);
+    o.sweeps = sweeps;
+    o.nonnegative = nonnegative;
+    o.gram = gram;
+    o.ldg = ldg;
+    status = shs_lasso(&ctx, p, n, D, ldd, m, Y, ldy, &o, &codes, gaps, &r);
+    report[0] = (double)r.nonzeros;
+    report[1] = (double)r.not_reached;
+    report[2] = (double)r.cut;
+    report[3] = r.objective;
+    report[4] = r.gap;
     return status;
 }
 

@@ -24,9 +24,9 @@ Functions of the compiled library take besides
                 times a second of processor time and stops the work by returning something true (Cancelled); False or None: neither
     device      "gpu", or part of the name of an OpenCL device or platform, where the libraries were compiled beside OpenCL's headers
 
-and are stopped by KeyboardInterrupt, and by whatever else a handler of a signal raises. Both wait for the library's next step; omp
-takes up to 65,536 signals a step, lasso about as many as a second is enough for. Environment: SPARSEHS_CC and SPARSEHS_CFLAGS
-(the compiler, and flags in place of -O2), SPARSEHS_CACHE (the folder of the libraries and of programs built for devices).
+and are stopped by KeyboardInterrupt, and by whatever else a handler of a signal raises. Both wait for the library's next step.
+Environment: SPARSEHS_CC and SPARSEHS_CFLAGS (the compiler, and flags in place of -O2), SPARSEHS_CACHE (the folder of the libraries
+and of programs built for devices).
 sparsehs_sklearn has the same as scikit-learn's estimators.
 """
 
