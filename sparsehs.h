@@ -1272,14 +1272,14 @@ typedef struct shs_online_options {
     shs_omp_options coding; /* as for shs_ksvd_ex, and nonnegative; nothing that is given for each signal */
     size_t batch;           /* signals a batch of this rank at most; 0 = 512 */
     size_t batches;         /* at most; 0 = until no rank has signals left */
-    shs_wide forgetting;    /* f, in (0, 1]; 0 = 1: nothing is forgotten. Codes of early dictionaries are poor: over several
-                               epochs or short streams 0.9 learns more */
+    shs_wide forgetting;    /* f, in (0, 1], of every batch; 1: nothing is forgotten. 0 = (t / (t + 1))^8 of batch t = 1, 2 ... (as
+                               in their section 3.4.3): codes of early dictionaries are poor and soon count little, later ones last */
     int sweeps;             /* a batch; 0 = 1 */
     shs_start start;        /* SHS_START_SIGNALS: of the first batch; of fewer than n, random atoms fill up */
     int patch_width, patch_height, patch_channels; /* for SHS_START_DCT, as for shs_ksvd_ex */
     uint64_t seed;
     int nonnegative;          /* non-zero: atoms and codes are >= 0; no engine. coding.nonnegative alone: codes are */
-    shs_wide start_weight;    /* w: A = w I, B = w D at the start, which holds atoms near it for a while */
+    shs_wide start_weight;    /* w: A = w I, B = w D at the start, which holds atoms near it for a while; batch 0 of forgetting */
     size_t first_batch;       /* to resume: batches done before, which were full. With SHS_START_GIVEN and the sums of the report
                                  two calls of 5 give the same result as one of 10. Pass A as it is: the last bit of A_jj says
                                  whether atom j was used since unused atoms were looked for */
@@ -16028,10 +16028,20 @@ SHS__PRIVATE shs_status shs__on_replace(shs__on_learner *s, size_t k, shs_online
     return status;
 }
 
+/* What batch k leaves of those before it. The exponent is chosen on patches of four pictures and on planted dictionaries, 1,000 to
+   100,000 signals in 2 to 1,560 batches: from 4 to 16 the errors on other signals differ by a few per cent. */
+SHS__PRIVATE shs_wide shs__on_forgetting(const shs_online_options *o, size_t k) {
+    const shs_wide kept = ((shs_wide)k + 1) / ((shs_wide)k + 2);
+    const shs_wide kept2 = kept * kept, kept4 = kept2 * kept2;
+    if (o->forgetting > 0) return o->forgetting;
+    return kept4 * kept4;
+}
+
 /* Learns from a batch that was read: one reduction, the sums, the sweeps. mine: this rank's status. */
 SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, size_t k, shs_status mine, shs_online_record *record) {
     shs__dl_learner *w = &s->w;
     const size_t p = (size_t)w->p, n = (size_t)w->n, sums = n * n + p * n;
+    const shs_wide forgetting = shs__on_forgetting(s->o, k);
     const shs_wide *uses = s->fresh + sums, *counts = uses + n;
     const int last = w->session.coder.m == 0 && !shs__ctx_distributed(w->ctx); /* nothing follows but the test at the end */
     shs_status status;
@@ -16049,10 +16059,10 @@ SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, size_t k, shs_status m
         shs_wide *row = s->A + j * n;
         const int used = shs__on_used(row + j) || uses[j] > 0;
         record->atoms_used += uses[j] > 0;
-        for (i = 0; i <= j; i++) row[i] = s->o->forgetting * row[i] + s->fresh[j * n + i];
+        for (i = 0; i <= j; i++) row[i] = forgetting * row[i] + s->fresh[j * n + i];
         if (w->o->replace != SHS_REPLACE_LEAVE) shs__on_set_used(row + j, used);
     }
-    for (j = 0; j < p * n; j++) s->B[j] = s->o->forgetting * s->B[j] + s->fresh[n * n + j];
+    for (j = 0; j < p * n; j++) s->B[j] = forgetting * s->B[j] + s->fresh[n * n + j];
     for (sweep = 0; sweep < s->o->sweeps; sweep++) shs__on_sweep(s);
     return shs__on_replace(s, k, record);
 }
@@ -16158,7 +16168,6 @@ SHS__PRIVATE shs_online_options shs__on_options(int p, int n, const shs_online_o
     o.patch_height = as.patch_height;
     o.patch_channels = as.patch_channels;
     if (o.batch == 0) o.batch = 512;
-    if (o.forgetting <= 0 && o.forgetting >= 0) o.forgetting = 1;
     if (o.sweeps == 0) o.sweeps = 1;
     if (o.test_every == 0) o.test_every = 1;
     return o;
@@ -16177,7 +16186,7 @@ SHS__PRIVATE shs_status shs__on_open(shs__on_learner *s, int p, int n, shs_onlin
     shs_status status;
     if (!SHS__ZEROED(o) || !SHS__ZEROED(&o->coding)) return SHS_BAD_OPTIONS;
     if (o->coding.sparsity_each || o->coding.tolerance_each || shs__omp_weighted(&o->coding)) return SHS_BAD_OPTIONS;
-    if (!shs__wide_finite(1, &o->forgetting) || !(o->forgetting > 0) || o->forgetting > 1) return SHS_BAD_FORGETTING;
+    if (!shs__wide_finite(1, &o->forgetting) || !(o->forgetting >= 0) || o->forgetting > 1) return SHS_BAD_FORGETTING;
     if (!shs__wide_finite(1, &o->start_weight) || o->start_weight < 0) return SHS_BAD_OPTIONS;
     if (o->sweeps < 0) return SHS_BAD_ROUNDS;
     *as = shs__on_as_ksvd(p, n, o);

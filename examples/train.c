@@ -885,7 +885,7 @@ static void write_results(const training *t, const settings *s, const outputs *o
 #define NO_STEPS {{{0, 0}}, 0}
 static settings chosen = {256, 6, 8, 20000, 0, 0, 0, 1, "train", NULL, "f32", NULL,
                           {20, 1, 1, 0, "aksvd", "worst", "best", NULL, NULL, NULL, NO_STEPS, NO_STEPS, NO_STEPS},
-                          {0, 512, 0, 1}};
+                          {0, 512, 0, 0}};
 
 static const option options[] = {
     {"The dictionary", NULL, OPTION_HEADING, NULL, 0, NULL},
@@ -910,7 +910,7 @@ static const option options[] = {
     {"--online", NULL, OPTION_SWITCH, &chosen.online.wanted, 0, "learn batch by batch, each patch once; also from a .npy file"},
     {"--batch", "N", OPTION_COUNT, &chosen.online.batch, 1, "patches a batch, with --online (512)"},
     {"--forgetting", "F", OPTION_NUMBER, &chosen.online.forgetting, 0,
-     "what a batch leaves of those before, in (0, 1], with --online (1)"},
+     "what a batch leaves of those before, in (0, 1], with --online (little at first, nearly all later)"},
     {"--test", "N", OPTION_COUNT, &chosen.online.test, 1, "patches that are held back, whose error is told, with --online (none)"},
     {"The patches", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--unit-norm", NULL, OPTION_SWITCH, &chosen.unit_norm, 0, "scale each patch to unit norm"},
@@ -975,7 +975,7 @@ static void check_options(const settings *s, const settings *d, int npy) {
                 {"--each-round", s->ksvd.each_round, 1, 0, 0},
                 {"--compare", s->ksvd.compare_text != NULL, 1, 0, 0},
                 {"--batch", s->online.batch != d->online.batch, 0, 1, 0},
-                {"--forgetting", s->online.forgetting < 1 || s->online.forgetting > 1, 0, 1, 0},
+                {"--forgetting", s->online.forgetting < 0 || s->online.forgetting > 0, 0, 1, 0},
                 {"--test", s->online.test, 0, 1, 0},
                 {"--patch", s->patch != d->patch, 0, 0, 1},
                 {"--patches", s->patches != d->patches, 0, 0, 1},
@@ -989,7 +989,7 @@ static void check_options(const settings *s, const settings *d, int npy) {
         if (!s->online.wanted && some[i].of_batches) fail(EXIT_USAGE, "%s: is of --online", some[i].name);
         if (npy && some[i].of_pictures) fail(EXIT_USAGE, "%s: is of pictures, not of a .npy file", some[i].name);
     }
-    if (!(s->online.forgetting > 0) || s->online.forgetting > 1)
+    if (!(s->online.forgetting >= 0) || s->online.forgetting > 1)
         fail(EXIT_USAGE, "--forgetting: %g is not in (0, 1]", s->online.forgetting);
 }
 

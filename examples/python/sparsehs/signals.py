@@ -626,8 +626,9 @@ def online(Y: ArrayLike, atoms: int | None = None, sparsity: int | None = None, 
     epochs: how often all of Y is seen. batch: signals a batch. shuffle: take the signals in random order, by `seed`. start: as of
     ksvd, for the first piece; a state that has seen a batch goes on from its own dictionary. test: as of ksvd. Options of the
     library: nonnegative (atoms and codes are >= 0), selection, forgetting (above 0 and at most 1: how much older batches count
-    with each new one; default 1, which several epochs make worse than 0.9), sweeps, seed, start_weight, replace,
-    prune_coherence, replace_every, test_every ..., as in sparsehs.h, section 7. With the same options and whole batches, learning in pieces gives what learning at once does.
+    with each new one; by default little at first and more and more later), sweeps, seed, start_weight, replace,
+    prune_coherence, replace_every, test_every ..., as in sparsehs.h, section 7. With the same options and whole batches, learning
+    in pieces gives what learning at once does.
 
     The arrays of a state may be changed between two calls; D, sums_xx and sums_yx together where atoms are added or removed."""
     library, Y, ldy = _signals(Y, advice="online learning knows no missing values: fill them in, or use ksvd")
