@@ -121,6 +121,10 @@
    - The file may have any name and any folder. shs_build_info() says what a copy was compiled for and what it uses.
    - gcc's -Wold-style-cast finds C's casts in C++: include the header through -isystem.
    - Shared libraries: -fvisibility=hidden with SHS_API as above shows the API alone, without SHS_API nothing.
+   - A shared library with OpenMP that programs unload (dlclose, a plugin) must be linked with -Wl,-z,nodelete: the threads of
+     GNU's OpenMP outlive the call, and crash when their code is unloaded.
+   - OpenMP keeps a team of threads for each thread that calls: 8 threads of a program that call with ctx.threads = 4 are 32
+     threads in all. A program with threads of its own sets ctx.threads = 1, or calls from one of them.
    - In a namespace: include <stddef.h>, <stdint.h> and, with the implementation, <string.h>, <limits.h>, <stdlib.h>, <math.h>
      (and <omp.h>) before it. Link names remain plain C names, so two copies in one program need SPARSEHS_STATIC.
    - CMake: add_subdirectory or FetchContent of the sources, or make install and find_package(sparsehs); target sparsehs::sparsehs.

@@ -193,6 +193,34 @@ if [ "$(uname -s)" = Linux ] && [ "$($CC -dumpmachine 2>/dev/null | grep -c linu
     compile user_shared.o "$out/user.c" "-DSHS_API=$visible" -DNAME=use
     link with_shared single.o user_shared.o "-Wl,-rpath,\$ORIGIN" shown.so
     "$out/with_shared" || fail "a program with a shared library computes something wrong"
+
+    # A library with OpenMP can be unloaded while its threads live, if it was linked with -z nodelete (VENDORING).
+    if [ -n "$OPENMP" ]; then
+        shared unloaded "-DSHS_API=$visible" -DSPARSEHS_NO_DISPATCH -Wl,-z,nodelete
+        cat >"$out/unload.c" <<'C'
+#include <dlfcn.h>
+#include <unistd.h>
+#include "sparsehs.h"
+static shs_real A[400 * 400], B[400 * 400];
+typedef shs_status (*syrk_fn)(const shs_context *, shs_uplo, shs_trans, int, int, shs_real, const shs_real *, int, shs_real,
+                              shs_real *, int);
+int main(int argc, char **argv) {
+    shs_context ctx = SHS_ZERO;
+    void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
+    syrk_fn syrk;
+    if (!library) return 1;
+    ctx.threads = 4;
+    *(void **)&syrk = dlsym(library, "shs_syrk");
+    if (!syrk || syrk(&ctx, SHS_UPLO_LOWER, SHS_TRANS_NO, 400, 400, 1, A, 400, 0, B, 400) != SHS_OK) return 1;
+    dlclose(library);
+    usleep(100000); /* threads that lost their code crash within this time */
+    return 0;
+}
+C
+        compile unload.o "$out/unload.c" -D_DEFAULT_SOURCE
+        (cd "$out" && $CC -o unload unload.o -ldl)
+        OMP_WAIT_POLICY=active "$out/unload" "$out/unloaded.so" || fail "a library that is linked with nodelete crashes when unloaded"
+    fi
 else
     echo "check-links: shared libraries are checked on Linux alone"
 fi
