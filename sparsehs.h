@@ -532,8 +532,8 @@ typedef struct shs_context {
 
     /* Threads: runs body(arg, i, worker) for i in [0, chunks), in any order, on at most `threads` workers at a time, and
        returns when all are done. NULL: OpenMP when compiled with it, else one after another. threads: the number of
-       workers; 0 = all that OpenMP offers (1 with a callback). Results do not depend on it. A child of fork() may call the
-       library too, unless a callback forked. */
+       workers; 0 = all that OpenMP offers (1 with a callback); more than 1024 count as 1024. Results do not depend on it. A child
+       of fork() may call the library too, unless a callback forked. */
     void (*parallel_fn)(void *user, size_t chunks, int threads, shs_chunk_fn body, void *arg);
     void *parallel_user;
     int threads;
@@ -2829,17 +2829,21 @@ SHS__OUTLINE shs_status shs__ctx_check(const shs_context *ctx) {
     return SHS_OK;
 }
 
+/* An absurd number of threads would exhaust the machine: each has scratch, and OpenMP ends the program where it cannot start one. */
+enum { SHS__MOST_WORKERS = 1024 };
+
 /* Workers for which per-worker scratch is laid out. */
 SHS__OUTLINE int shs__ctx_workers(const shs_context *ctx) {
     int wanted = 0;
     if (ctx && !shs__ctx_known(ctx)) ctx = NULL; /* workspace queries do not refuse a context */
     if (ctx) wanted = ctx->threads;
-    if (ctx && ctx->parallel_fn) return wanted > 0 ? wanted : 1;
 #ifdef SHS__OPENMP
-    return wanted > 0 ? wanted : omp_get_max_threads();
+    if (wanted <= 0 && !(ctx && ctx->parallel_fn)) wanted = omp_get_max_threads();
 #else
-    return 1;
+    if (!(ctx && ctx->parallel_fn)) return 1;
 #endif
+    if (wanted <= 0) return 1;
+    return shs__imin(wanted, SHS__MOST_WORKERS);
 }
 
 #ifdef SHS__REST_AT_FORK

@@ -471,6 +471,11 @@ static void workers_follow_the_context(void **state) {
     ctx.threads = 5;
     assert_int_equal(shs__ctx_workers(&ctx), 1);
 #endif
+    ctx.threads = INT_MAX;
+    assert_in_range(shs__ctx_workers(&ctx), 1, 1024);
+    ctx.parallel_fn = serial_loop;
+    assert_int_equal(shs__ctx_workers(&ctx), 1024);
+    assert_true(shs_omp_workspace(&ctx, 64, 256, 1000, 5, NULL) < (size_t)1 << 30);
 }
 
 typedef struct progress_record {
