@@ -108,7 +108,8 @@
    - Members keep their places. A minor version may add members at the end of a struct, values at the end of an enumeration,
      statuses, functions and switches; zero in a new option means the behaviour of before. A patch version adds nothing.
    - Structs may therefore grow in a minor version. A shared library and the programs that use it need the same major.minor:
-     compare SPARSEHS_VERSION with shs_build_info().
+     compare SPARSEHS_VERSION with shs_build_info(), whose text begins with "sparsehs MAJOR.MINOR.PATCH; PRECISION;" in all of
+     1.x. There is no query for sizes of structs: a binding takes layouts and numbers from the header of the same major.minor.
    - shs_context, shs_engine and the jobs of an engine have a member `version`, which is 0 in 1.0. A later header that adds
      members to one of them gives it a number; a library that does not know the number refuses the struct.
    - Files of models, compact codes and .npy that 1.a wrote are read by 1.b.
@@ -125,6 +126,8 @@
      GNU's OpenMP outlive the call, and crash when their code is unloaded.
    - OpenMP keeps a team of threads for each thread that calls: 8 threads of a program that call with ctx.threads = 4 are 32
      threads in all. A program with threads of its own sets ctx.threads = 1, or calls from one of them.
+   - Macros of one letter (E, N, X ...) or in lower case (rank, status) that stand before the header break its declarations:
+     include the header first. Upper-case macros of two letters or more do not, unless they begin with SHS_ or SPARSEHS_.
    - In a namespace: include <stddef.h>, <stdint.h> and, with the implementation, <string.h>, <limits.h>, <stdlib.h>, <math.h>
      (and <omp.h>) before it. Link names remain plain C names, so two copies in one program need SPARSEHS_STATIC.
    - CMake: add_subdirectory or FetchContent of the sources, or make install and find_package(sparsehs); target sparsehs::sparsehs.

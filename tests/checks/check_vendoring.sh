@@ -147,6 +147,15 @@ for compiler in "$@"; do
         echo "check-vendoring: $compiler does not know __FILE_NAME__: a renamed file is not checked"
     fi
 
+    # VENDORING: no upper-case name of two letters or more, but SHS_ and SPARSEHS_, stands in the declarations, where a macro could
+    # replace it. The system's headers are left out.
+    echo '#include "sparsehs.h"' | $compiler -E "-I$root" -x c - |
+        awk '/^# [0-9]/ { own = $3 ~ /sparsehs\.h"$/; next } own' >api.i
+    grep -q shs_build_info api.i || fail "the preprocessed API is empty"
+    tr -cs 'A-Za-z0-9_' '\n' <api.i | grep -E '^[A-Z][A-Z0-9_]+$' | grep -v -e '^SHS_' >collide || true
+    [ ! -s collide ] || fail "names in the declarations that macros of a project replace: $(sort -u collide | tr '\n' ' ')"
+    checked=$((checked + 1))
+
     # Among the macros of Qt, windows.h, X11 and Arduino, all of them defined before the header.
     { printf '#include <%s>\n' stddef.h stdint.h string.h limits.h float.h stdlib.h math.h
       cat "$root/tests/checks/vendoring_macros.h"; echo "$implementation"; echo '#include "sparsehs.h"'; } >macros.c
