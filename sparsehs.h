@@ -535,8 +535,8 @@ typedef struct shs_context {
 
     /* Threads: runs body(arg, i, worker) for i in [0, chunks), in any order, on at most `threads` workers at a time, and
        returns when all are done. NULL: OpenMP when compiled with it, else one after another. threads: the number of
-       workers; 0 = all that OpenMP offers (1 with a callback); more than 1024 count as 1024. Results do not depend on it. A child
-       of fork() may call the library too, unless a callback forked. */
+       workers; 0 = all that OpenMP offers (1 with a callback); more than 1024 count as 1024. Results do not depend on it. A
+       child of fork() may call the library too, unless a callback forked. */
     void (*parallel_fn)(void *user, size_t chunks, int threads, shs_chunk_fn body, void *arg);
     void *parallel_user;
     int threads;
@@ -2832,7 +2832,7 @@ SHS__OUTLINE shs_status shs__ctx_check(const shs_context *ctx) {
     return SHS_OK;
 }
 
-/* An absurd number of threads would exhaust the machine: each has scratch, and OpenMP ends the program where it cannot start one. */
+/* Each thread has scratch, and OpenMP ends the program when it cannot start one. */
 enum { SHS__MOST_WORKERS = 1024 };
 
 /* Workers for which per-worker scratch is laid out. */

@@ -219,7 +219,7 @@ int main(int argc, char **argv) {
 C
         compile unload.o "$out/unload.c" -D_DEFAULT_SOURCE
         (cd "$out" && $CC -o unload unload.o -ldl)
-        OMP_WAIT_POLICY=active "$out/unload" "$out/unloaded.so" || fail "a library that is linked with nodelete crashes when unloaded"
+        OMP_WAIT_POLICY=active "$out/unload" "$out/unloaded.so" || fail "linked with nodelete, a library crashes in dlclose"
     fi
 else
     echo "check-links: shared libraries are checked on Linux alone"

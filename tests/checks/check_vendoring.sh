@@ -147,8 +147,8 @@ for compiler in "$@"; do
         echo "check-vendoring: $compiler does not know __FILE_NAME__: a renamed file is not checked"
     fi
 
-    # VENDORING: no upper-case name of two letters or more, but SHS_ and SPARSEHS_, stands in the declarations, where a macro could
-    # replace it. The system's headers are left out.
+    # VENDORING: no upper-case name of two letters or more, but SHS_ and SPARSEHS_, stands in the declarations, where a macro
+    # could replace it. The system's headers are left out.
     echo '#include "sparsehs.h"' | $compiler -E "-I$root" -x c - |
         awk '/^# [0-9]/ { own = $3 ~ /sparsehs\.h"$/; next } own' >api.i
     grep -q shs_build_info api.i || fail "the preprocessed API is empty"
