@@ -101,7 +101,7 @@ static cube_file look_cube(const first_look *a, const char *name) {
 /* Spectra in the bands in use, as write_spectra wrote them. */
 static spectra look_spectra(const first_look *a, const job *j) {
     char *name = look_file(a->room, "endmembers.csv");
-    table t = table_read(name);
+    table t = table_read(j, name);
     int first = j->in.axis.wavelength != NULL, k, r;
     spectra s = SHS_ZERO;
     s.count = t.columns - first;

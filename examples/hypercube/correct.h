@@ -75,7 +75,7 @@ static int column_beginning(const table *t, const char *word, const char *other)
 /* A row belongs to the band of its wavelength, where table and cube state wavelengths, or of its number in a column `band`;
    otherwise rows are in the order of bands. */
 static void plan_by_table(const job *j, correction_plan *p, const char *name) {
-    table t = table_read(name);
+    table t = table_read(j, name);
     row_place *places = ALLOCATE(row_place, p->n);
     int gain, offset, c, i;
     if (!t.rows) fail(EXIT_ERROR, "%s: --table: it has no rows of numbers, and needs one for each band", name);

@@ -533,7 +533,7 @@ static int names_library(const char *name) {
 
 static void spectra_of_table(const settings *s, char **names) {
     int library = names_library(names[0]), count = 0, c, r;
-    table t = library ? library_read(names[0]) : table_read(names[0]);
+    table t = library ? library_read(names[0]) : table_read(NULL, names[0]);
     spectral_steps p;
     double *list, *results;
     if (!library) classify_headings(NULL, &t);

@@ -30,6 +30,8 @@ typedef struct table {
     const wave_unit *unit;     /* of its wavelengths; NULL: not stated */
     double factor;             /* reflectance times this is what it holds; 0: not stated */
     char **names;              /* NULL or empty where a column has none */
+    char **labels;             /* the first cell of each row, where the other headings are numbers; NULL: they are not */
+    int word_line;             /* the line of the first label that is a word; 0: none is */
     unsigned char *left_out;   /* columns that are no spectra */
     double *values;            /* row by row */
 } table;
@@ -85,6 +87,77 @@ static int names_names(const char *heading) {
     return found;
 }
 
+/* The unit among the words of a heading in plain letters after `at`. *foreign: whether there are other words. */
+static const wave_unit *unit_in_heading(const char *at, int *foreign) {
+    static const char *const fill[] = {"in", "unit", "units", "values", "x"};
+    const wave_unit *unit = NULL, *here;
+    *foreign = 0;
+    while (*at) {
+        char word[24];
+        size_t length;
+        at += strspn(at, "/ _()[]{}.,:-");
+        length = strcspn(at, " _()[]{}.,:");
+        if (!length) break;
+        sprintf(word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), at);
+        here = unit_of_word(word);
+        if (here) unit = here;
+        else if (!is_one_of(word, WITH_COUNT(fill))) *foreign = 1;
+        at += length;
+    }
+    return unit;
+}
+
+/* The number above 0 that a heading is, perhaps with a unit, as 400 nm, or behind the X that R puts before it. Returns 0 where it is
+   none. *unit: NULL where it states none. */
+static int heading_number(const char *heading, double *number, const wave_unit **unit) {
+    char *plain = plain_letters(heading), *at = plain, *comma = strchr(plain, ',');
+    size_t length = 0;
+    int foreign = 0;
+    *unit = NULL;
+    if (comma) *comma = '.';
+    if (*at == 'x') at++;
+    if (isdigit((unsigned char)*at) || *at == '.') length = any_number(at, number);
+    if (length) *unit = unit_in_heading(at + length, &foreign);
+    free(plain);
+    return length && !foreign && *number > 0 && isfinite(*number);
+}
+
+/* Numbers at the head of a table, which may be the wavelengths of spectra in rows. */
+typedef struct number_heading {
+    int first; /* 1 behind a column of names, else 0 */
+    int count; /* 0: there are none */
+    double *list;
+    const wave_unit *unit; /* NULL: they state none */
+} number_heading;
+
+enum { FEWEST_WAVELENGTHS = 3 };
+
+/* Of a line of headings. A column without a heading at the end is none of them. */
+static number_heading numbers_of_headings(const table *t) {
+    number_heading h = SHS_ZERO;
+    const wave_unit *unit;
+    double number;
+    int c, last = t->columns;
+    while (last > 1 && !*heading_of(t, last - 1)) last--;
+    h.first = !heading_number(heading_of(t, 0), &number, &unit);
+    if (last - h.first < FEWEST_WAVELENGTHS) return h;
+    h.list = ALLOCATE(double, last);
+    for (c = h.first; c < last; c++) {
+        if (!heading_number(heading_of(t, c), h.list + h.count, &unit) || (h.count && unit != h.unit)) {
+            h.count = 0;
+            return h;
+        }
+        h.unit = unit;
+        h.count++;
+    }
+    return h;
+}
+
+static void fail_for_word(const table *t, int line, int column, const char *cell) {
+    fail(EXIT_ERROR, "%s: line %d: '%.50s' is no number (%s): a table has a row for each band and a column for each spectrum", t->name,
+         line, cell, column_name(t, column));
+}
+
 /* Notes whether a point may divide thousands. The row is counted already. */
 static void note_form(table *t, int line, int column, const char *cell) {
     column_form *form = t->forms + column;
@@ -103,13 +176,13 @@ static void table_row(table *t, int line, char **cells, int count, char separato
     int c;
     if (count != t->columns)
         fail(EXIT_ERROR, "%s: line %d: %d columns, but the first line has %d", t->name, line, count, t->columns);
+    if (t->labels) t->labels[t->rows - 1] = joined(cells[0], "");
     for (c = 0; c < count; c++) {
-        const int number = cell_number(cells[c], separator, to + c);
-        if (!number && with_names && names_names(heading_of(t, c))) to[c] = NO_NUMBER;
-        else if (!number)
-            fail(EXIT_ERROR,
-                 "%s: line %d: '%.50s' is no number (%s): a table has a row for each band and a column for each spectrum", t->name,
-                 line, cells[c], column_name(t, c));
+        const int number = cell_number(cells[c], separator, to + c), label = t->labels && c == 0;
+        if (!number && !label && !(with_names && names_names(heading_of(t, c)))) fail_for_word(t, line, c, cells[c]);
+        if (!number) to[c] = NO_NUMBER;
+        if (!number && label && !t->word_line) t->word_line = line;
+        if (label) continue;
         note_form(t, line, c, cells[c]);
         if (!strchr(cells[c], ',')) continue;
         if (is_thousands(cells[c], ',')) t->thousands++;
@@ -293,6 +366,13 @@ static void heading_in_comment(table *t, const char *comment, char separator, in
     else free_cells(words, count);
 }
 
+/* Where the headings are numbers behind the first, the first column may name the rows. */
+static void prepare_labels(table *t, size_t lines) {
+    number_heading h = numbers_of_headings(t);
+    if (h.count && h.first) t->labels = (char **)allocate(lines, sizeof *t->labels);
+    free(h.list);
+}
+
 /* with_names: a column `name` or `band` may hold words. */
 static table table_read_with(const char *name, int with_names) {
     table t = SHS_ZERO;
@@ -322,7 +402,10 @@ static table table_read_with(const char *name, int with_names) {
         if (comment && !t.names && !t.rows) heading_in_comment(&t, comment, separator, line);
         cells = table_cells(&at, separator, &count);
         if (!t.names && !t.rows && is_heading(cells, count, separator)) table_heading(&t, cells, count, line_number(text, second));
-        else table_row(&t, line, cells, count, separator, with_names);
+        else {
+            if (t.headed && !t.rows) prepare_labels(&t, lines);
+            table_row(&t, line, cells, count, separator, with_names);
+        }
     }
     warn_of_thousands(&t);
     refuse_thousands(&t);
@@ -335,8 +418,6 @@ static table table_read_with(const char *name, int with_names) {
     free(text);
     return t;
 }
-
-static table table_read(const char *name) { return table_read_with(name, 0); }
 
 /* The names of a library's spectra. A list of another number of names would name the wrong ones: a name may hold a comma. */
 static void name_columns(table *t, const cube_file *f) {
@@ -389,8 +470,10 @@ static table library_read(const char *name) {
 }
 
 static void table_free(table *t) {
-    int c;
+    int c, r;
     for (c = 0; c < t->columns; c++) free(t->names[c]);
+    for (r = 0; t->labels && r < t->rows; r++) free(t->labels[r]);
+    free(t->labels);
     free(t->names);
     free(t->left_out);
     free(t->values);
@@ -415,26 +498,6 @@ static int begins_with_any(const char *text, const char *const *words, size_t co
     for (i = 0; i < count; i++)
         if (begins_with(text, words[i])) return 1;
     return 0;
-}
-
-/* The unit among the words of a heading in plain letters after `at`. *foreign: whether there are other words. */
-static const wave_unit *unit_in_heading(const char *at, int *foreign) {
-    static const char *const fill[] = {"in", "unit", "units", "values", "x"};
-    const wave_unit *unit = NULL, *here;
-    *foreign = 0;
-    while (*at) {
-        char word[24];
-        size_t length;
-        at += strspn(at, "/ _()[]{}.,:-");
-        length = strcspn(at, " _()[]{}.,:");
-        if (!length) break;
-        sprintf(word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), at);
-        here = unit_of_word(word);
-        if (here) unit = here;
-        else if (!is_one_of(word, WITH_COUNT(fill))) *foreign = 1;
-        at += length;
-    }
-    return unit;
 }
 
 /* Whether a heading in plain letters may name wavelengths. *unit: the unit in the heading, NULL for none. */
@@ -872,6 +935,147 @@ static void classify_columns(const job *j, table *t) {
     if (!t->rows || !spectra_left(t)) fail(EXIT_ERROR, "%s: it holds no spectrum", t->name);
 }
 
+/* ---- spectra in rows ---------------------------------------------------------------------------------------------- */
+
+enum layout { BANDS_IN_ROWS, SPECTRA_IN_ROWS, LAYOUT_UNCLEAR };
+
+/* Those of the headings, or of the first row where there are none. */
+static number_heading numbers_at_head(const table *t) {
+    number_heading h = SHS_ZERO;
+    if (t->headed) return numbers_of_headings(t);
+    if (t->rows < 2 || t->columns < FEWEST_WAVELENGTHS) return h;
+    h.list = ALLOCATE(double, t->columns);
+    h.count = t->columns - t->open_ended;
+    memcpy(h.list, t->values, (size_t)t->columns * sizeof *h.list);
+    return h;
+}
+
+/* Whether numbers ascend or descend, and do more than number columns from 0 or 1. */
+static int may_be_wavelengths(const number_heading *h) {
+    int i;
+    for (i = 0; i < h->count; i++)
+        if (!(h->list[i] > 0)) return 0;
+    if (!is_monotone(h->list, h->count)) return 0;
+    return h->list[0] > 1 || !is_whole(h->list[0]) || fabs(h->list[h->count - 1] - h->list[0]) > h->count - 1;
+}
+
+/* Whether every number at the head is far above those below. */
+static int is_far_above(const table *t, const number_heading *h) {
+    double most = 0;
+    int r, c;
+    for (r = !t->headed; r < t->rows; r++)
+        for (c = h->first; c < t->columns; c++) most = fmax(most, fabs(table_value(t, r, c)));
+    return fmin(h->list[0], h->list[h->count - 1]) > 20 * most;
+}
+
+/* Whether a heading is that of a column which names spectra, and nothing else. */
+static int names_spectra(const char *heading) {
+    static const char *const words[] = {"name",    "spectr", "sampl",  "label",   "class", "material",
+                                        "mineral", "endmem", "target", "species", "file"};
+    char *plain = plain_letters(heading);
+    const int found = begins_with_any(plain, WITH_COUNT(words));
+    free(plain);
+    return found;
+}
+
+/* Whether the first column holds wavelengths: those that reach the cube, or, without any to compare with, those that it is named
+   to be. *exactly: whether they are the cube's. */
+static int first_is_wavelengths(const job *j, const table *t, int named, int *exactly) {
+    *exactly = 0;
+    if (j && has_wavelengths(&j->in)) return looks_like_wavelengths(j, t, 0, NULL, exactly) && (*exactly || !is_consecutive(t, 0));
+    return named && is_ordered(t, 0) && !(is_consecutive(t, 0) && least_of_column(t, 0) <= 1);
+}
+
+static int fits_bands(const job *j, int count) { return j && (count == j->in.bands || count == j->cube.band_count); }
+
+/* The one place that decides it. Spectra in rows have wavelengths at the head, and bands in rows may have spectra whose names are
+   numbers. j: NULL for no cube. */
+static enum layout layout_of(const job *j, const table *t, const number_heading *h) {
+    const wave_unit *unit;
+    const char *heading = heading_of(t, 0);
+    const int waves = j && has_wavelengths(&j->in);
+    const int exact = waves && is_cubes_list(j, h->list, h->count);
+    const int named = h->first && names_wavelengths(heading, &unit) == NAMES_SURELY;
+    int column, column_exact, in_rows, suspect;
+    if (!exact && !may_be_wavelengths(h)) return BANDS_IN_ROWS;
+    if (t->word_line) {
+        if (exact || !*heading || named || names_spectra(heading) || names_index(heading)) return SPECTRA_IN_ROWS;
+        return LAYOUT_UNCLEAR; /* `soil,0.1,0.2,0.3` is a spectrum without headings above it */
+    }
+    column = first_is_wavelengths(j, t, named, &column_exact);
+    if (exact && !column_exact) return SPECTRA_IN_ROWS;
+    if (column && !exact) return BANDS_IN_ROWS;
+    if (h->first && names_spectra(heading)) return SPECTRA_IN_ROWS;
+    in_rows = !waves || unit_that_reaches(j, h->unit, h->list, h->count);
+    if (j && !waves) in_rows = fits_bands(j, h->count);
+    suspect = in_rows;
+    if (!h->first && !exact) {
+        const int far_above = is_far_above(t, h);
+        suspect = far_above || (waves && in_rows);
+        in_rows = far_above && in_rows;
+    }
+    if (h->first && names_bands(heading) && is_counting(t, 0) && (!j || t->rows >= j->cube.band_count)) return BANDS_IN_ROWS;
+    if (!t->headed && !exact && numbers_all_rows(t, 0)) return BANDS_IN_ROWS;
+    if (in_rows && !fits_bands(j, t->rows)) return SPECTRA_IN_ROWS;
+    if (named || !fits_bands(j, t->rows)) return BANDS_IN_ROWS;
+    if (suspect || (waves && h->first)) return LAYOUT_UNCLEAR;
+    return BANDS_IN_ROWS;
+}
+
+/* The heading of the wavelengths, which the caller frees. */
+static char *heading_of_turned(const table *t, const number_heading *h) {
+    const wave_unit *unit;
+    char *begun, *heading;
+    if (h->first && names_wavelengths(heading_of(t, 0), &unit) == NAMES_SURELY && (unit || !h->unit)) return joined(heading_of(t, 0), "");
+    if (!h->unit) return joined("wavelength", "");
+    begun = joined("wavelength (", h->unit->name);
+    heading = joined(begun, ")");
+    free(begun);
+    return heading;
+}
+
+/* The same spectra with a row for each band, behind a column of wavelengths. */
+static void turn_table(table *t, const number_heading *h) {
+    const int above = !t->headed, count = t->rows - above, columns = count + 1;
+    char **names = ALLOCATE(char *, columns);
+    double *values = ALLOCATE(double, elements(columns, h->count));
+    int b, k;
+    printf("%s: it has wavelengths at its head, and a spectrum in each row\n", t->name);
+    names[0] = heading_of_turned(t, h);
+    for (k = 0; k < count && t->labels; k++) names[k + 1] = joined(t->labels[k], "");
+    for (b = 0; b < h->count; b++) {
+        double *to = values + elements(columns, b);
+        to[0] = h->list[b];
+        for (k = 0; k < count; k++) to[k + 1] = table_value(t, above + k, h->first + b);
+    }
+    table_free(t);
+    t->labels = NULL;
+    t->headed = 1;
+    t->open_ended = 0;
+    t->rows = h->count;
+    t->columns = columns;
+    t->names = names;
+    t->left_out = ALLOCATE(unsigned char, columns);
+    t->values = values;
+}
+
+/* A table with a row for each band, also where the file has a row for each spectrum. j: NULL for no cube. */
+static table table_read(const job *j, const char *name) {
+    table t = table_read_with(name, 0);
+    number_heading h = numbers_at_head(&t);
+    enum layout layout = BANDS_IN_ROWS;
+    if (h.count && t.rows) layout = layout_of(j, &t, &h);
+    if (layout == LAYOUT_UNCLEAR)
+        fail(EXIT_ERROR,
+             "%s: its first line holds numbers, %.6g to %.6g, which may be wavelengths of spectra in rows. Where each row is a "
+             "spectrum, put a column `name` before them; where each row is a band, a column `wavelength` or `band`",
+             name, h.list[0], h.list[h.count - 1]);
+    if (layout == SPECTRA_IN_ROWS) turn_table(&t, &h);
+    else if (t.word_line) fail_for_word(&t, t.word_line, 0, t.labels[0]);
+    free(h.list);
+    return t;
+}
+
 /* ---- which rows are bands ----------------------------------------------------------------------------------------- */
 
 /* A band lies between two rows of a table: value = (1 - share) * that of `low` + share * that of `high`. */
@@ -1261,7 +1465,7 @@ static char *name_for_header(const char *name) {
 
 static spectra spectra_from_table(const job *j, const char *name) {
     int library = has_extension(name, ".hdr") || has_extension(name, ".sli"), used = j->cube.band_count, c, missing, gaps = 0, number = 0;
-    table t = library ? library_read(name) : table_read(name);
+    table t = library ? library_read(name) : table_read(j, name);
     row_place *places = ALLOCATE(row_place, used);
     spectra s = SHS_ZERO;
     if (!library) classify_columns(j, &t);

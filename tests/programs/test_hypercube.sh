@@ -1847,7 +1847,7 @@ for how in "detect --method sam --target" "detect --method sam --library" "corre
     fails "no heading: a cell that is no number, ${how##* }" 1 "t3.csv: line 3: 'x' is no number" ${how%% *} mix.hdr bad.hdr ${how#* } t3.csv
 done
 printf '400,500,600,700,800,1000\n40,80,120,160,200,240\n' >t.csv
-fails "no heading: a spectrum in each row" 1 "t.csv: rows: 2, but mix.hdr has 6 bands.*Has it a spectrum in each row" unmix mix.hdr bad.hdr --endmembers t.csv
+fails "no heading: a spectrum in each row" 1 "t.csv: rows: 2, but bare.hdr has 6 bands.*Has it a spectrum in each row" unmix bare.hdr bad.hdr --endmembers t.csv
 printf '0,%s\n' 40 80 120 160 200 240 >t.csv
 fails "no heading: a decimal comma in one column" 1 "t.csv: column 1 holds nothing but 0 and 1: are its commas decimal points" unmix mix.hdr bad.hdr --endmembers t.csv
 sed '1s/$/,add/; 1!s/$/,9/' gain.csv >t.csv; check "correct gains: a column of another name: runs" run correct mix.hdr same.hdr --method gains --table t.csv
@@ -1942,6 +1942,69 @@ else
     skip "limits of memory do not work here"
 fi
 rm stored.*
+
+echo "== spectra in rows"
+# turned TABLE: the same spectra with a row for each of them, and without their names
+turned() { awk -F, '{ for (c = 1; c <= NF; c++) cell[c, NR] = $c; n = NF } END { for (c = 1; c <= n; c++) for (r = 1; r <= NR; r++) printf "%s%s", cell[c, r], r < NR ? "," : "\n" }' "$1"; }
+unnamed() { cut -d, -f2- "$1"; }
+for h in name '' Spectrum wavelength 'wavelength (nm)' id 'Sample no'; do
+    turned mix.csv | sed "1s/wavelength/$h/" >t.csv; mixes "spectra in rows, named by '$h'" mix.hdr t.csv
+done
+check "spectra in rows: it is said" grep -q 't.csv: it has wavelengths at its head, and a spectrum in each row' out.txt
+turned mix.csv | sed '1s/wavelength/name/' >rows.csv
+unnamed rows.csv >t.csv; mixes "spectra in rows, no names" mix.hdr t.csv
+sed '1s/name/name,plot/; s/^[ab]/&,1/' rows.csv >t.csv
+fails "spectra in rows, two columns before them" 1 "t.csv: line 2: 'a' is no number (column 1 'name')" unmix mix.hdr bad.hdr --endmembers t.csv
+awk -F, -v OFS=, '{ print (NR > 1 ? NR - 2 : ""), $2, $3, $4, $5, $6, $7 }' rows.csv >t.csv; mixes "spectra in rows, pandas: an index" mix.hdr t.csv
+{ printf '\357\273\277sep=;\r\n'; sed 's/,/;/g; s/$/;\r/' rows.csv; } >t.csv; mixes "spectra in rows, Excel" mix.hdr t.csv
+sed 's/$/,/' rows.csv | unnamed - >t.csv; mixes "spectra in rows, commas at the ends of lines" mix.hdr t.csv
+turned um.csv | sed '1s/wavelength/name/' >t.csv; mixes "spectra in rows, micrometres" mix.hdr t.csv
+sed '1s/,\([0-9]*\)/,\1 nm/g' rows.csv >t.csv; mixes "spectra in rows, a unit behind each wavelength" mix.hdr t.csv
+unnamed t.csv >u.csv; mixes "spectra in rows, a unit behind each wavelength, no names" mix.hdr u.csv
+unnamed rows.csv | sed '1s/[0-9]*/X&/g' >u.csv; mixes "spectra in rows, R's X before each wavelength" mix.hdr u.csv
+awk -F, -v OFS=, 'NR == 1 { for (c = 2; c <= NF; c++) $c = 1e7 / $c; $1 = "wavenumber (cm-1)" } 1' rows.csv >t.csv; mixes "spectra in rows, wavenumbers that fall" mix.hdr t.csv
+sed '1s/name/soil/' rows.csv >t.csv; mixes "spectra in rows, the cube's list behind another word" mix.hdr t.csv
+awk -F, -v OFS=, '{ print $0, (NR > 1 ? 999 : 1200) }' rows.csv >t.csv; mixes "spectra in rows, more bands than the cube" mix.hdr t.csv
+printf 'name,400,600,800,1000\na,40,120,200,240\nb,240,200,160,80\n' >t.csv; check "spectra in rows, fewer bands than the cube: runs" good unmix mix.hdr same.hdr --endmembers t.csv
+check "spectra in rows, the cube has no wavelengths: runs" run unmix bare.hdr same.hdr --endmembers rows.csv
+check "spectra in rows, the cube has no wavelengths" is "$(shares)" "0 583 1000 0 417 1000 "
+check "spectra in rows, the cube has no wavelengths: it is said" grep -q 'rows.csv: rows are taken for bands in their order' err.txt
+# As many rows as bands, or one less without names: these were read as bands in rows.
+printf 'wavelength,a,b,c,d,e,f\n400,40,240,9,7,60,50\n500,80,80,9,70,6,5\n600,120,200,90,7,60,50\n700,160,40,90,7,6,50\n800,200,160,9,70,6,50\n1000,240,80,9,7,60,5\n' >many.csv
+turned many.csv | sed '1s/wavelength/name/' >t.csv
+for count in 6 5; do
+    cut -d, -f1-$((count + 1)) many.csv >columns.csv
+    turned columns.csv >t.csv; unnamed t.csv >u.csv
+    awk -F, -v OFS=, '{ $1 = NR - 1 } 1' t.csv | sed '1s/0/id/' >v.csv
+    check "$count spectra: angles: in columns" good detect mix.hdr same.hdr --method sam --target columns.csv --type f64
+    cp same.img columns.img
+    for table in t u v; do
+        check "$count spectra: angles: in rows: runs, $table" good detect mix.hdr same.hdr --method sam --target $table.csv --type f64
+        check "$count spectra: angles: in rows: the same, $table" cmp same.img columns.img
+    done
+    check "$count spectra: smoothed, in columns" good spectra columns.csv same.csv --smooth 3
+    cp same.csv smooth.csv
+    check "$count spectra: smoothed, in rows" good spectra t.csv same.csv --smooth 3
+    check "$count spectra: smoothed, in rows: the same" cmp same.csv smooth.csv
+done
+# Spectra whose names are numbers stay in columns.
+for h in 10,20 10,20,30 400,700,1000 1,2,3; do
+    sed 's/$/,7/' mix.csv | cut -d, -f1-$((1 + $(echo $h | tr , '\n' | wc -l))) | sed "1s/.*/wavelength,$h/" >t.csv
+    check "spectra called $h: they stay in columns" good spectra t.csv same.csv --smooth 3
+    check "spectra called $h: a row for each band" is "$(head -n 1 same.csv)" "wavelength (nm),$h"
+done
+sed 's/$/,7/' bands.csv | sed '1s/.*/band,101,205,303/' >t.csv
+check "a column band, spectra called 101,205,303: runs" good detect bare.hdr same.hdr --method sam --target t.csv
+check "a column band, spectra called 101,205,303: they are three" grep -q 'bands = 3' same.hdr
+sed '1s/band/id/' t.csv >u.csv
+unclear="u.csv: its first line holds numbers, 101 to 303, which may be wavelengths of spectra in rows"
+fails "numbers that may be wavelengths or names" 1 "$unclear.*put a column .name.*a column .wavelength. or .band." detect mix.hdr bad.hdr --method sam --target u.csv
+printf 'soil,0.1,0.2,0.3,0.4,0.5,0.6\nveg,0.2,0.1,0.3,0.4,0.5,0.6\n' >u.csv
+fails "a spectrum in the first line" 1 "u.csv: its first line holds numbers, 0.1 to 0.6, which may be wavelengths" unmix bare.hdr bad.hdr --endmembers u.csv
+printf 'name,1,2,3,4,5,6\na,40,80,120,160,200,240\n' >t.csv
+fails "numbers of bands above spectra in rows" 1 "t.csv: line 2: 'a' is no number (column 1 'name')" unmix bare.hdr bad.hdr --endmembers t.csv
+good correct mix.hdr gain.hdr --method gains --table gain.csv
+turned nmgain.csv | sed '1s/wavelength/name/' >t.csv; gains "in rows" t.csv
 
 echo "== names of files, dark cubes, models of some bands"
 cp mix.hdr capital.HDR; cp mix.img capital.IMG
