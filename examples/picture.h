@@ -578,22 +578,26 @@ static inline const char *picture_psnr_words(double psnr, char *text) {
     return text;
 }
 
-/* The PSNR of `other` against `clean`, in dB, NaN where no pixel counts. Pixels that are fully transparent in either picture do not count. */
-static inline double picture_psnr(const picture *clean, const picture *other) {
-    size_t i, count = 0;
-    double sum = 0;
-    for (i = 0; i < picture_area(clean); i++) {
-        const shs_real *a = picture_pixel(clean, i), *b = picture_pixel(other, i);
-        int c;
-        if (picture_hidden(clean, i) || picture_hidden(other, i)) continue;
-        for (c = 0; c < clean->channels; c++) {
-            const double difference = (double)a[c] - (double)b[c];
-            sum += difference * difference;
+/* The PSNR of `other` against `clean`, in dB, NaN where no pixel counts. Pixels that are fully transparent in either picture, and
+   `border` pixels at each edge do not count. */
+static inline double picture_psnr_within(const picture *clean, const picture *other, int border) {
+    double sum = 0, count = 0;
+    int x, y, c;
+    for (y = border; y < clean->height - border; y++)
+        for (x = border; x < clean->width - border; x++) {
+            const size_t i = element_at(y, clean->width, x);
+            const shs_real *a = picture_pixel(clean, i), *b = picture_pixel(other, i);
+            if (picture_hidden(clean, i) || picture_hidden(other, i)) continue;
+            for (c = 0; c < clean->channels; c++) {
+                const double difference = (double)a[c] - (double)b[c];
+                sum += difference * difference;
+            }
+            count += clean->channels;
         }
-        count += (size_t)clean->channels;
-    }
-    return 10 * log10(255.0 * 255.0 * (double)count / sum);
+    return 10 * log10(255.0 * 255.0 * count / sum);
 }
+
+static inline double picture_psnr(const picture *clean, const picture *other) { return picture_psnr_within(clean, other, 0); }
 
 /* The PSNR of `other` as a file of this name stores it: rounded and clipped. */
 static inline double picture_file_psnr(const picture *clean, const picture *other, const char *name) {

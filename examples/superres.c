@@ -187,24 +187,16 @@ static void add(picture *a, shs_real scale, const picture *b) {
     for (i = 0; i < picture_size(a); i++) a->pixels[i] += scale * b->pixels[i / channels];
 }
 
-/* The PSNR of the brightness, in dB, NaN where no pixel counts. Transparent pixels and `border` pixels at each edge do not count. */
+/* The PSNR of the brightness. `border` pixels at each edge do not count. */
 static double psnr(const picture *truth, const picture *other, int border) {
-    picture difference = brightness(truth);
-    picture b = brightness(other);
-    double sum = 0, count = 0;
-    int x, y;
-    add(&difference, -1, &b);
-    for (y = border; y < truth->height - border; y++)
-        for (x = border; x < truth->width - border; x++) {
-            const size_t i = element_at(y, truth->width, x);
-            const double off = (double)difference.pixels[i];
-            if (picture_hidden(truth, i) || picture_hidden(other, i)) continue;
-            sum += off * off;
-            count++;
-        }
-    free(difference.pixels);
-    free(b.pixels);
-    return 10 * log10(255.0 * 255.0 * count / sum);
+    picture a = brightness(truth), b = brightness(other);
+    double found;
+    picture_carry(truth, &a);
+    picture_carry(other, &b);
+    found = picture_psnr_within(&a, &b, border);
+    picture_free(&a);
+    picture_free(&b);
+    return found;
 }
 
 /* ---- patches ----------------------------------------------------------------------------------------------------- */
