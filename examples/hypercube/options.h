@@ -186,7 +186,8 @@ static const mode_text modes[] = {
      "unmix scene.hdr shares.hdr --endmembers spectra.csv"},
     {"spectra", SPECTRA, 2, "spectra IN.hdr|CSV|SLI OUT.hdr|CSV [options]",
      "Spectra by wavelength, of a cube or of a table: smoothed, as another sensor has them, without their continuum (the\n"
-     "upper convex hull), derivatives by nanometre; in this order.",
+     "upper convex hull), derivatives by nanometre; in this order.\n"
+     "Wavenumbers (1/cm) become wavelengths in nm first.",
      "spectra scene.hdr removed.hdr --bbl --continuum divide"},
     {"index", INDEX, 2, "index IN.hdr OUT.hdr --index EXPRESSION|NAME [options]",
      "An expression of bands, such as (b860-b650)/(b860+b650): b860 is the band nearest to 860 nm (b0.86um), #7 is band 7; with\n"

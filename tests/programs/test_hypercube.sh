@@ -1692,6 +1692,14 @@ for h in 'wavelength (um)' 'Wavelength (µm)' wavelength_um micrometers Microns 
 done
 awk -F, -v OFS=, 'NR > 1 { $1 = 1e7 / $1 } 1' mix.csv | sed '1s/wavelength/wavenumber (cm-1)/' >t.csv
 mixes "wavenumbers" mix.hdr t.csv
+for o in "--continuum divide" "--derivative 1"; do
+    # shellcheck disable=SC2086 # several words
+    good spectra mix.csv same.csv $o && cp same.csv steps.csv
+    # shellcheck disable=SC2086
+    check "wavenumbers: $o: runs" good spectra t.csv same.csv $o
+    check "wavenumbers: $o: over wavelengths" awk -F, 'NR == FNR { a[FNR] = $2; next } FNR > 1 && (a[FNR] - $2)^2 > 1e-10 { bad = 1 } END { exit bad || FNR != 7 }' steps.csv same.csv
+done
+check "wavenumbers: the help of spectra says so" bash -c "'$program' spectra --help | grep -q 'Wavenumbers (1/cm) become wavelengths in nm'"
 for h in 'Wellenzahl' 'Wellenzahl [cm-1]' "nombre d'onde (cm-1)" 'ν̃ \/ cm-1' 'nu (cm^-1)' 'Abscissa [1\/cm]'; do
     awk -F, -v OFS=, 'NR > 1 { $1 = 1e7 / $1 } 1' mix.csv | sed "1s/wavelength/$h/" >t.csv; mixes "wavenumbers called $h" mix.hdr t.csv
 done
