@@ -107,8 +107,8 @@ static const wave_unit *unit_in_heading(const char *at, int *foreign) {
     return unit;
 }
 
-/* The number above 0 that a heading is, perhaps with a unit, as 400 nm, or behind the X that R puts before it. Returns 0 where it is
-   none. *unit: NULL where it states none. */
+/* The number above 0 that a heading is, perhaps with a unit, as 400 nm, or behind the X that R puts before it. Returns 0
+   where it is none. *unit: NULL where it states none. */
 static int heading_number(const char *heading, double *number, const wave_unit **unit) {
     char *plain = plain_letters(heading), *at = plain, *comma = strchr(plain, ',');
     size_t length = 0;
@@ -154,8 +154,8 @@ static number_heading numbers_of_headings(const table *t) {
 }
 
 static void fail_for_word(const table *t, int line, int column, const char *cell) {
-    fail(EXIT_ERROR, "%s: line %d: '%.50s' is no number (%s): a table has a row for each band and a column for each spectrum", t->name,
-         line, cell, column_name(t, column));
+    fail(EXIT_ERROR, "%s: line %d: '%.50s' is no number (%s): a table has a row for each band and a column for each spectrum",
+         t->name, line, cell, column_name(t, column));
 }
 
 /* Notes whether a point may divide thousands. The row is counted already. */
@@ -978,18 +978,19 @@ static int names_spectra(const char *heading) {
     return found;
 }
 
-/* Whether the first column holds wavelengths: those that reach the cube, or, without any to compare with, those that it is named
-   to be. *exactly: whether they are the cube's. */
+/* Whether the first column holds wavelengths: those that reach the cube, or, without any to compare with, those that it
+   is named to be. *exactly: whether they are the cube's. */
 static int first_is_wavelengths(const job *j, const table *t, int named, int *exactly) {
     *exactly = 0;
-    if (j && has_wavelengths(&j->in)) return looks_like_wavelengths(j, t, 0, NULL, exactly) && (*exactly || !is_consecutive(t, 0));
+    if (j && has_wavelengths(&j->in))
+        return looks_like_wavelengths(j, t, 0, NULL, exactly) && (*exactly || !is_consecutive(t, 0));
     return named && is_ordered(t, 0) && !(is_consecutive(t, 0) && least_of_column(t, 0) <= 1);
 }
 
 static int fits_bands(const job *j, int count) { return j && (count == j->in.bands || count == j->cube.band_count); }
 
-/* The one place that decides it. Spectra in rows have wavelengths at the head, and bands in rows may have spectra whose names are
-   numbers. j: NULL for no cube. */
+/* The one place that decides it. Spectra in rows have wavelengths at the head, and bands in rows may have spectra whose
+   names are numbers. j: NULL for no cube. */
 static enum layout layout_of(const job *j, const table *t, const number_heading *h) {
     const wave_unit *unit;
     const char *heading = heading_of(t, 0);
@@ -1026,7 +1027,8 @@ static enum layout layout_of(const job *j, const table *t, const number_heading 
 static char *heading_of_turned(const table *t, const number_heading *h) {
     const wave_unit *unit;
     char *begun, *heading;
-    if (h->first && names_wavelengths(heading_of(t, 0), &unit) == NAMES_SURELY && (unit || !h->unit)) return joined(heading_of(t, 0), "");
+    if (h->first && names_wavelengths(heading_of(t, 0), &unit) == NAMES_SURELY && (unit || !h->unit))
+        return joined(heading_of(t, 0), "");
     if (!h->unit) return joined("wavelength", "");
     begun = joined("wavelength (", h->unit->name);
     heading = joined(begun, ")");
