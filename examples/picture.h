@@ -578,7 +578,7 @@ static inline const char *picture_psnr_words(double psnr, char *text) {
     return text;
 }
 
-/* The PSNR of `other` against `clean`, in dB, NaN where no pixel counts. Pixels that are fully transparent in either picture, and
+/* The PSNR of `other` against `clean`, in dB, NaN where no pixel counts. Fully transparent pixels of either picture, and
    `border` pixels at each edge do not count. */
 static inline double picture_psnr_within(const picture *clean, const picture *other, int border) {
     double sum = 0, count = 0;
