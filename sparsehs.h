@@ -1008,7 +1008,7 @@ typedef struct shs_lasso_report {
    An engine descends, where a sweep is n steps; the CPU forms the gaps and goes on where they are not reached. shs_lasso_gram
    uses no engine. SHS_OUT_OF_RANGE: as for shs_omp_ex; also where lambda2 is above 2^156 (in double 2^1455) times the square of
    the largest |value| of D, or where an engine descends and lambda is subnormal beside the largest signal. Scratch: n p values;
-   n^2 where a Gram matrix is formed (n <= 8192); for each thread 128 n (32 n above 1024 atoms), with a Gram matrix of either kind
+   n^2 where a Gram matrix is formed (n <= 8192); for each thread 128 (n + 4 p) (32 above 1024 atoms), with a Gram matrix of any kind
    2 min(n, 256)^2, and 1.5 k^2 in shs_wide with k = min(n, p + 64, 1024), or with lambda2 min(n, 1024). */
 SHS_API shs_status shs_lasso(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m, const shs_real *Y,
                              int ldy, const shs_lasso_options *options, shs_codes *codes, shs_real *gaps,
@@ -1759,8 +1759,8 @@ typedef struct shs_ica_options {
     int iterations;               /* at most, for one component or all; 0 = 200 */
     shs_wide tolerance;           /* of 1 - |cos(w, its plain step)|; 0 = 1e-8 (1e-6 in NO_DOUBLE); negative = run all
                                      iterations, the paper's convention */
-    int plain_steps;              /* non-zero: plain steps only; 0 = a slow step is lengthened, and after 30 steps one that
-                                     overshoots is shortened. Fixed points are the same */
+    int plain_steps;              /* non-zero: plain steps only; 0 = a slow step is lengthened, and after 30 steps (of skew at
+                                     once) one that overshoots is shortened. Fixed points are the same */
     int restarts;                 /* fresh random starts for a component that did not converge; 0 = 3; negative = none */
     int random_start;             /* non-zero: start from seeded random vectors; 0 = from the identity */
     const shs_wide *start;        /* m x m, a start vector in each column; NULL = as above. SHS_BAD_OPTIONS if components is 0.
@@ -20282,6 +20282,11 @@ SHS__PRIVATE shs_status shs__pca_fit_noise(const shs_context *ctx, const shs_pca
 
 /* ---- fits of moments ------------------------------------------------------------------------------- >>pca_moments */
 
+/* Whether small eigenvalues have fewer than half of the digits: they err by the rounding of the largest. */
+SHS__PRIVATE int shs__pca_rounded(int n, const shs_wide *values) {
+    return !(values[n - 1] > SHS__WSQRT(SHS__WIDE_EPS) * values[0]);
+}
+
 /* All eigenpairs again, of bands in units of their own: bands that vary little may have been lost in rounding. */
 SHS__PRIVATE shs_status shs__pca_fit_in_units(const shs_context *ctx, shs__fit *f) {
     const int n = f->n;
@@ -20325,7 +20330,7 @@ SHS__PRIVATE shs_status shs__pca_fit_moments(const shs_context *ctx, const shs_m
     if (status == SHS_OK) status = shs__pca_fit_statistics(moments, &o, &f);
     if (status == SHS_OK && mnf) status = shs__pca_fit_noise(ctx, &o, &f);
     else if (status == SHS_OK) status = shs_eigh(ctx, n, f.covariance, n, f.found, f.values, f.vectors, n);
-    if (status == SHS_OK && kind == SHS__FIT_OF_RX && shs__rx_of_all(&o, n) && shs__pca_rank(n, f.values) < n)
+    if (status == SHS_OK && kind == SHS__FIT_OF_RX && shs__rx_of_all(&o, n) && shs__pca_rounded(n, f.values))
         status = shs__pca_fit_in_units(ctx, &f);
     if (status == SHS_OK) status = shs__pca_finish(ctx, &f, &o, pca);
     shs__layout_release(ctx, &l);
@@ -22083,7 +22088,8 @@ SHS__PRIVATE shs_status shs__ica_step(shs__expectations *s, const shs_ica_option
    (solution - W) / mu for the best mu, so it shrinks by y = e / mu, and least squares give mu = e'y / |y|^2: below 1 where steps
    overshoot, above 1 where they fall short. Where the pull did not shrink (e'y <= 0), the longest step is taken.
    A mixture of sources is a fixed point, too. Plain steps leave it, and so do longer ones, but steps shortened enough settle
-   there. So steps are shortened only after SHS__ICA_STEPS_UNSHORTENED, when plain ones would swing. */
+   there. So steps are shortened only after SHS__ICA_STEPS_UNSHORTENED, when plain ones would swing. Mixtures drive steps of y^2 away
+   without swinging, w_i -> w_i^2, so that no length of theirs settles there. */
 #define SHS__ICA_STEPS_UNSHORTENED 30
 SHS__PRIVATE void shs__ica_relax(int m, const shs_ica_options *o, shs__iteration *it, shs__directions which, int step) {
     const shs_wide most = 4;
@@ -22091,7 +22097,7 @@ SHS__PRIVATE void shs__ica_relax(int m, const shs_ica_options *o, shs__iteration
     const int begins = step == 1;
     size_t cells = shs__cells(m, which.count), i;
     shs_wide *W = it->W + shs__cells(which.first, m), ey = 0, yy = 0, mu = 1;
-    if (step <= SHS__ICA_STEPS_UNSHORTENED) least = 1;
+    if (step <= SHS__ICA_STEPS_UNSHORTENED && o->contrast != SHS_CONTRAST_SKEW) least = 1;
     for (i = 0; i < cells && !begins; i++) {
         shs_wide e = W[i] - it->before[i], y = it->pull[i] - (it->P[i] - W[i]);
         ey += e * y;

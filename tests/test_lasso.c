@@ -781,6 +781,46 @@ static void test_workspace_and_cancel(void **state) {
     problem_free(&q);
 }
 
+/* Where sweeps end early the gap of the elastic net is still a bound: of coherent atoms, the minimum lies within it. */
+static void test_gap_of_a_net_is_a_bound(void **state) {
+    enum { ROWS = 20, ATOMS = 60, M = 4 };
+    problem q = problem_of(ROWS, ATOMS, M, 0, 75);
+    shs_codes codes = new_codes(1, ATOMS);
+    shs_lasso_options o = SHS_ZERO;
+    shs_random r;
+    int i, j, sweeps;
+    (void)state;
+    shs_random_seed(&r, 5);
+    for (i = 0; i < ROWS * M; i++) q.Y[i] = (shs_real)shs_random_normal(&r);
+    for (j = 0; j < ATOMS; j++) {
+        double norm2 = 0;
+        for (i = 0; i < ROWS; i++) {
+            shs_real *d = q.D + j * ROWS + i;
+            *d = (shs_real)((double)shs_random_normal(&r) + 0.7);
+            norm2 += (double)*d * (double)*d;
+        }
+        for (i = 0; i < ROWS; i++) q.D[j * ROWS + i] = (shs_real)((double)q.D[j * ROWS + i] / sqrt(norm2));
+    }
+    o.lambda = (shs_real)0.05;
+    o.lambda2 = (shs_real)0.5;
+    o.gap = (shs_real)1e-12;
+    for (i = 0; i < M; i++) {
+        const shs_real *y = q.Y + i * ROWS;
+        double norm2 = 0, least = 0;
+        for (j = 0; j < ROWS; j++) norm2 += (double)y[j] * (double)y[j];
+        for (sweeps = 4096; sweeps > 0; sweeps /= 8) { /* 4096, 512, 64, 8, 1 */
+            shs_lasso_report report;
+            shs_real gap;
+            o.sweeps = sweeps;
+            assert_ok(shs_lasso(NULL, ROWS, ATOMS, q.D, ROWS, 1, y, ROWS, &o, &codes, &gap, &report));
+            if (sweeps == 4096) least = (double)report.objective;
+            assert_true(((double)report.objective - least) / (norm2 / 2) <= 1.001 * (double)gap + BY_TYPE(1e-5, 1e-9));
+        }
+    }
+    shs_codes_free(NULL, &codes);
+    problem_free(&q);
+}
+
 static int count_calls(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
     (void)phase;
     (void)error;
@@ -917,6 +957,7 @@ int main(void) {
         cmocka_unit_test(test_sweeps_are_shared),
         cmocka_unit_test(test_workspace_and_cancel),
         cmocka_unit_test(test_calls_by_work),
+        cmocka_unit_test(test_gap_of_a_net_is_a_bound),
         cmocka_unit_test(test_bad_input),
     };
     return run_with_every_instance("the lasso", tests);
