@@ -1008,8 +1008,8 @@ typedef struct shs_lasso_report {
    An engine descends, where a sweep is n steps; the CPU forms the gaps and goes on where they are not reached. shs_lasso_gram
    uses no engine. SHS_OUT_OF_RANGE: as for shs_omp_ex; also where lambda2 is above 2^156 (in double 2^1455) times the square of
    the largest |value| of D, or where an engine descends and lambda is subnormal beside the largest signal. Scratch: n p values;
-   n^2 where a Gram matrix is formed (n <= 8192); for each thread 128 (n + 4 p) (32 above 1024 atoms), with a Gram matrix of any kind
-   2 min(n, 256)^2, and 1.5 k^2 in shs_wide with k = min(n, p + 64, 1024), or with lambda2 min(n, 1024). */
+   n^2 where a Gram matrix is formed (n <= 8192); for each thread 128 (n + 4 p) (32 above 1024 atoms), with a Gram
+   matrix 2 min(n, 256)^2, and 1.5 k^2 in shs_wide with k = min(n, p + 64, 1024), or with lambda2 min(n, 1024). */
 SHS_API shs_status shs_lasso(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m, const shs_real *Y,
                              int ldy, const shs_lasso_options *options, shs_codes *codes, shs_real *gaps,
                              shs_lasso_report *report);
