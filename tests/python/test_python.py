@@ -729,6 +729,24 @@ def test_a_covariance_has_two_triangles():
     refused(lambda: sparsehs.mnf(cube, noise=np.full((12, 12), np.nan)), "NaN")
 
 
+def test_a_covariance_is_judged_whatever_the_units_of_its_bands():
+    X = scene().reshape(-1, 12)
+    C = np.cov(X.T)
+    skew, far, below = C.copy(), C.copy(), C.copy()
+    skew[7, 5] = -skew[5, 7]
+    far[5, 7] = far[7, 5] = 1.1 * math.sqrt(C[5, 5] * C[7, 7])
+    below[6, 6] *= -1
+    for faint in 0, -24, -300:
+        unit = 2.0 ** np.where(np.arange(12) < 5, 0, faint)
+        for scale in unit, unit[::-1]:
+            both = np.outer(scale, scale)
+            assert np.array_equal(sparsehs._arrays._covariance(C * both, "noise", 12), C * both)
+            for wrong, words in (skew, "symmetric"), (far, "in magnitude"), (below, "a variance, 0 or more"):
+                refused(lambda: sparsehs._arrays._covariance(wrong * both, "noise", 12), r"noise: \(\d, \d\) is .*" + words)
+    unit = 2.0 ** np.where(np.arange(12) < 5, 0, -24)
+    refused(lambda: sparsehs.mnf(X * unit, 2, noise=skew * np.outer(unit, unit)), r"noise: \(5, 7\) is .* symmetric")
+
+
 def test_similarity_scales_the_cube_once(monkeypatch):
     cube, seen, unit = scene(), [], sparsehs.cubes._unit
     monkeypatch.setattr(sparsehs.cubes, "_unit", lambda x: seen.append(x.ndim) or unit(x))

@@ -100,28 +100,29 @@ def _wide(x, name, shape):
 
 def _covariance(x, name, bands):
     """A covariance (bands, bands), of which the library reads one triangle. So both must agree, and no combination of bands may
-    have a variance below 0, but for rounding in single precision, and to 1e-12 of the largest variance."""
+    have a variance below 0, but for rounding in single precision, whatever the units of the bands. A band of variance 0 has no
+    unit to go by: beside it up to 1e-12 of the largest variance is rounding."""
     C = _wide(x, name, (bands, bands))
     deviation = np.sqrt(np.abs(np.diag(C)))
     with np.errstate(all="ignore"):  # what is not finite is left to the library
         most = np.outer(deviation, deviation)
-        floor = 1e-12 * most.max(initial=0)
-        apart = np.abs(C - C.T) > 1e-5 * most + floor
+        rounding = np.where(most > 0, 1e-5 * most, 1e-12 * most.max(initial=0))
+        apart = np.abs(C - C.T) > rounding
     if apart.any():
         row, column = np.argwhere(apart)[0]
         raise ArgumentError("%s: (%d, %d) is %g, but (%d, %d) is %g; expected both triangles of a symmetric matrix"
                             % (name, row, column, C[row, column], column, row, C[column, row]))
     if np.isfinite(C).all():
-        _check_variances(C, name, most, floor)
+        _check_variances(C, name, most, rounding)
     return C
 
 
-def _check_variances(C, name, most, floor):
+def _check_variances(C, name, most, rounding):
     """Refuses a symmetric matrix with eigenvalues below 0, whatever the units of the bands."""
     below = np.flatnonzero(np.diag(C) < 0)
     if below.size:
         raise ArgumentError("%s: (%d, %d) is %g, expected a variance, 0 or more" % (name, below[0], below[0], C[below[0], below[0]]))
-    far = np.argwhere(np.abs(C) > (1 + 1e-5) * most + floor)
+    far = np.argwhere(np.abs(C) > most + rounding)
     if far.size:
         row, column = far[0]
         raise ArgumentError("%s: (%d, %d) is %g, expected at most %g in magnitude, as the variances of the two bands are %g and %g"
