@@ -991,7 +991,7 @@ def test_units_of_a_coordinate_of_wavelengths():
                           (1e-6, ("mm", "millimetre")), (1e-7, ("cm",)), (1e-9, ("m", "meters"))):
         for name in names:
             assert np.allclose(sparsehs.smooth(labelled(factor, units=name), 5), want, atol=1e-6, equal_nan=True)
-    for name in "cm-1", "1/cm", "cm^-1", "cm**-1", "Raman shift (cm-1)", "Wavenumber [1 / cm]", "cm\u207b\u00b9", "cm^{-1}":
+    for name in "cm-1", "1/cm", "cm^-1", "cm**-1", "Wavenumber [1 / cm]", "cm\u207b\u00b9", "cm^{-1}":
         numbers = labelled(1).assign_coords(wavelength=("band", 1e7 / WAVES[order], {"units": name}))
         slopes = sparsehs.derivative(cube[..., order], wavelengths=WAVES[order])
         assert np.allclose(sparsehs.derivative(numbers), slopes, atol=1e-6, equal_nan=True)
@@ -999,6 +999,20 @@ def test_units_of_a_coordinate_of_wavelengths():
         plain = sparsehs.smooth(labelled(1, units="furlong"), 5)
     assert warned[0].filename == __file__
     assert np.array_equal(plain, sparsehs.smooth(cube[..., order], 5), equal_nan=True)
+
+
+def test_shifts_are_no_wavenumbers():
+    xarray = pytest.importorskip("xarray")
+    cube = hour()
+    plain = sparsehs.smooth(cube, 5)
+    for first, said in ((50, dict(units="Raman shift (cm-1)")), (-100, dict(units="Raman shift (cm-1)")), (0, dict(units="cm-1")),
+                        (-100, dict(units="1/cm")), (50, dict(units="cm-1", long_name="Raman Shift"))):
+        waves = ("band", np.linspace(first, 3000, 24), said)
+        shifts = xarray.DataArray(cube, dims=("y", "x", "band"), coords=dict(wavelength=waves))
+        words = "wavelength: its unit is %s and its least number %d: these are shifts" % (re.escape(repr(said["units"])), first)
+        with pytest.warns(RuntimeWarning, match=words) as warned:
+            assert np.array_equal(sparsehs.smooth(shifts, 5), plain, equal_nan=True)
+        assert warned[0].filename == __file__
 
 
 def test_labels_that_leave_no_pixel():

@@ -46,12 +46,22 @@ def _is_wavenumber(unit):
     return re.search(r"\bcm\s?(\^|\*\*)?\s?[({]?[-\u2212\u207b][1\u00b9]|\b1\s?/\s?cm\b", unit.lower()) is not None
 
 
+def _is_shift(coordinate, unit):
+    """Whether a coordinate in 1/cm says that its numbers are Raman shifts: differences to a laser's wavenumber."""
+    said = [unit, *(coordinate.attrs.get(name, "") for name in ("long_name", "standard_name"))]
+    return re.search("raman|shift", " ".join(map(str, said)).lower()) is not None
+
+
 def _in_nanometres(coordinate, name):
-    """The values of a coordinate of wavelengths; None, and a warning, where its unit is not known."""
+    """The values of a coordinate of wavelengths; None, and a warning, where its unit is not known, or where it is of shifts."""
     unit = str(coordinate.attrs.get("units", coordinate.attrs.get("unit", ""))).strip()
     if _is_wavenumber(unit):
-        with np.errstate(divide="ignore"):
-            return 1e7 / coordinate.values.astype(np.float64)
+        numbers = coordinate.values.astype(np.float64)
+        if _is_shift(coordinate, unit) or (numbers <= 0).any():
+            _warn("%s: its unit is %r and its least number %g: these are shifts, whose wavelengths depend on the laser's, so that its "
+                  "values are not used; give wavelengths" % (name, unit, numbers.min(initial=np.inf)))
+            return None
+        return 1e7 / numbers
     factor = _to_nanometres(unit) if unit else 1.0
     if factor is None:
         _warn("%s: its unit %r is none of %s, so that its values are not used; give wavelengths, or set its attribute units"
