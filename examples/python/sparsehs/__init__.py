@@ -13,11 +13,11 @@ and bands may be any strides apart. What the library cannot read in place is cop
 sparse matrices of scipy are understood where the functions say so; complex numbers are refused.
 A DataArray of xarray may stand for a cube, its dimensions in any order: bands are the one named band, bands, wavelength, wavelengths,
 channel or component, else the last; lines are the first other one. Results are DataArrays with the coordinates and attributes that
-still hold. A coordinate `wavelength` (its attribute units: nm, um, mm, cm, m or Angstrom) is taken where a function asks for
-wavelengths.
+still hold. A coordinate `wavelength` (its attribute units: nm, um, mm, cm, m, Angstrom, or 1/cm of wavenumbers) is taken where
+a function asks for wavelengths; Raman shifts are not.
 
 Options have the names and the defaults of sparsehs.h, and None is the default of each. Words such as "ols" are taken in any case.
-Functions of the compiled library take besides
+Functions of the compiled library take besides, as their signatures say,
 
     threads     how many; 0: all processors. In a child of fork() there is one
     progress    True: a bar by tqdm, where it is installed; or progress(phase, step, steps, error), which is called at most thirty
@@ -27,7 +27,7 @@ Functions of the compiled library take besides
 and are stopped by KeyboardInterrupt, and by whatever else a handler of a signal raises. Both wait for the library's next step.
 Environment: SPARSEHS_CC and SPARSEHS_CFLAGS (the compiler, and flags in place of -O2), SPARSEHS_CACHE (the folder of the libraries
 and of programs built for devices).
-sparsehs_sklearn has the same as scikit-learn's estimators.
+sparsehs_sklearn has KSVD, PCA, MNF, ICA and RX as scikit-learn's estimators.
 """
 
 from ._arrays import _cube, _rows

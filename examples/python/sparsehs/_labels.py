@@ -58,8 +58,8 @@ def _in_nanometres(coordinate, name):
     if _is_wavenumber(unit):
         numbers = coordinate.values.astype(np.float64)
         if _is_shift(coordinate, unit) or (numbers <= 0).any():
-            _warn("%s: its unit is %r and its least number %g: these are shifts, whose wavelengths depend on the laser's, so that its "
-                  "values are not used; give wavelengths" % (name, unit, numbers.min(initial=np.inf)))
+            _warn("%s: its unit is %r and its least number %g: these are shifts, whose wavelengths depend on the laser's, "
+                  "so that its values are not used; give wavelengths" % (name, unit, numbers.min(initial=np.inf)))
             return None
         return 1e7 / numbers
     factor = _to_nanometres(unit) if unit else 1.0

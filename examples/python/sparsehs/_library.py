@@ -36,7 +36,7 @@ class OutOfMemory(Error, MemoryError):
 
 
 class Cancelled(Error):
-    """progress returned something true. best: the best dictionary so far, of ksvd."""
+    """progress returned something true. best: what was learnt so far, of ksvd (Learnt) and online (Online)."""
     best: Any = None
 
 

@@ -367,7 +367,7 @@ def lasso(D: ArrayLike, Y: ArrayLike, lambda1: ArrayLike, lambda2: float = 0.0, 
     gram (n, n): D @ D.T, where it is known.
 
     Ctrl-C and progress wait for some tenths of a second, and for 512 signals of each thread at least (of more than 1,024 atoms
-    128). On a device they wait for all signals."""
+    128), which with hundreds of coefficients a signal take a minute. On a device they wait for all signals."""
     library, Y, ldy = _signals(Y, advice="lasso knows no missing values: fill them in, or use omp")
     (m, p) = Y.shape
     D, ldd = _dictionary(D, p, library.real)
@@ -614,7 +614,7 @@ def online(Y: ArrayLike, atoms: int | None = None, sparsity: int | None = None, 
            epochs: int = 1, batch: int = 512, shuffle: bool = True, state: Online | None = None,
            start: ArrayLike | str | None = None, test: ArrayLike | None = None, threads: int = 0, progress: Progress = None,
            device: str | None = None, **options: Any) -> Online:
-    """Learns a dictionary online: from one batch of the signals Y (m, p) after another, each of which is coded once and forgotten.
+    """Learns a dictionary online: from one batch of the signals Y (m, p) after another, each of which is coded once an epoch.
     sparsity and tolerance are as of ksvd. Returns Online.
 
     To learn from signals that come piece by piece, give each call what the last one returned:
@@ -625,10 +625,13 @@ def online(Y: ArrayLike, atoms: int | None = None, sparsity: int | None = None, 
 
     epochs: how often all of Y is seen. batch: signals a batch. shuffle: take the signals in random order, by `seed`. start: as of
     ksvd, for the first piece; a state that has seen a batch goes on from its own dictionary. test: as of ksvd. Options of the
-    library: nonnegative (atoms and codes are >= 0), selection, forgetting (above 0 and at most 1: how much older batches count
-    with each new one; by default little at first and more and more later), sweeps, seed, start_weight, replace,
-    prune_coherence, replace_every, test_every ..., as in sparsehs.h, section 7. With the same options and whole batches, learning
-    in pieces gives what learning at once does.
+    library: nonnegative (atoms and codes are >= 0), selection, forgetting, sweeps, seed, start_weight, replace,
+    prune_coherence, replace_every, test_every ..., as in sparsehs.h, section 7. forgetting, above 0 and at most 1: each batch
+    multiplies the weight of all before it by this; 1 forgets nothing. By default batch t = 1, 2 ... multiplies by
+    (t / (t + 1))^8, so that the first batches soon count little, and later ones last.
+
+    Learning in pieces gives what learning at once does with shuffle=False, one epoch, the same options, and whole batches in
+    each piece but the last.
 
     The arrays of a state may be changed between two calls; D, sums_xx and sums_yx together where atoms are added or removed."""
     library, Y, ldy = _signals(Y, advice="online learning knows no missing values: fill them in, or use ksvd")
