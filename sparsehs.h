@@ -543,7 +543,8 @@ typedef struct shs_context {
 
     /* Progress: called between steps from the calling thread; error is the algorithm's, or -1 while it has none. A non-zero return
        cancels: SHS_CANCELLED. Pursuits and learning leave the best result so far; other calls leave no result. A step of pursuits
-       and the lasso is about a tenth of a second, but at most 65,536 signals; on a device it is a call. After the last one, step = steps, all is done; shs_ksvd_ex does not read its answer.
+       and the lasso is about a tenth of a second, but at least a chunk for each thread (128 signals, or 32) and at most 512 chunks; on
+       a device it is a call. After the last one, step = steps, all is done; shs_ksvd_ex does not read its answer.
 
        Only parallel_fn's chunks run on other threads: all other callbacks of this struct, of cubes and of sinks are called from the
        calling thread. */
@@ -1008,8 +1009,8 @@ typedef struct shs_lasso_report {
    An engine descends, where a sweep is n steps; the CPU forms the gaps and goes on where they are not reached. shs_lasso_gram
    uses no engine. SHS_OUT_OF_RANGE: as for shs_omp_ex; also where lambda2 is above 2^156 (in double 2^1455) times the square of
    the largest |value| of D, or where an engine descends and lambda is subnormal beside the largest signal. Scratch: n p values;
-   n^2 where a Gram matrix is formed (n <= 8192); for each thread 128 (n + 4 p) (32 above 1024 atoms), with a Gram
-   matrix 2 min(n, 256)^2, and 1.5 k^2 in shs_wide with k = min(n, p + 64, 1024), or with lambda2 min(n, 1024). */
+   n^2 where a Gram matrix is formed (n <= 8192); for each thread 32 (n + 4 p), with a Gram matrix of either kind
+   2 min(n, 256)^2, and 1.5 k^2 in shs_wide with k = min(n, p + 64, 1024), or with lambda2 min(n, 1024). */
 SHS_API shs_status shs_lasso(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m, const shs_real *Y,
                              int ldy, const shs_lasso_options *options, shs_codes *codes, shs_real *gaps,
                              shs_lasso_report *report);
@@ -11650,11 +11651,11 @@ SHS__PRIVATE shs_wide shs__coder_work(const shs__coder *c) {
 }
 
 /* Chunks of the next round, from c->first_chunk on. Where the progress callback may cancel, a round is about a tenth of a second,
-   but a few chunks for each worker. chunk_work: as shs__ctx_parallel counts. */
+   but a chunk for each worker. chunk_work: as shs__ctx_parallel counts. */
 SHS__PRIVATE size_t shs__coder_round(const shs_context *ctx, const shs__coder *c, shs_wide chunk_work) {
     const shs_wide tenth = SHS__WIDE_C(1e8), workers = (shs_wide)shs__ctx_workers(ctx);
     const size_t left = shs__zmin(SHS__CODER_ROUND, c->chunks - c->first_chunk);
-    shs_wide most = workers * shs__wmax(tenth / chunk_work, 4);
+    shs_wide most = workers * shs__wmax(tenth / chunk_work, 1);
     if (!ctx || !ctx->progress_fn || !(most < (shs_wide)left)) return left;
     return (size_t)most;
 }
@@ -12701,6 +12702,7 @@ SHS__PUBLIC void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real
 #endif /* SHS__NAIVE */
 
 enum {
+    SHS__LASSO_CHUNK = 32,    /* signals: they take long beside their D'y, and the progress callback waits for a chunk */
     SHS__LASSO_FACE = 256,    /* coefficients that sweeps solve for together, at most */
     SHS__LASSO_INSIDE = 3,    /* sweeps over the support between two of other kinds */
     SHS__LASSO_DESCENTS = 48, /* sweeps before active sets take over, */
@@ -12801,7 +12803,7 @@ SHS__PRIVATE void shs__lasso_layout(shs__layout *l, shs__lasso *q, int workers) 
     const int n = over->n, face = over->use_gram ? shs__imin(n, SHS__LASSO_FACE) : 0;
     const size_t cells = SHS__PRODUCT(shs__omp_padded(face + 1), face, 1);
     int i;
-    c->chunk_signals = shs__zmin(shs__coder_default_chunk(n), shs__zmax(c->m, 1));
+    c->chunk_signals = shs__zmin(SHS__LASSO_CHUNK, shs__zmax(c->m, 1));
     c->chunks = shs__ctx_chunks(c->m, c->chunk_signals);
     shs__coder_layout_matrices(l, c, workers);
     q->rooms = SHS__CARVE(l, shs__lasso_room, workers);

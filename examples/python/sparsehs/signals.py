@@ -366,8 +366,8 @@ def lasso(D: ArrayLike, Y: ArrayLike, lambda1: ArrayLike, lambda2: float = 0.0, 
     which takes m n values of memory); where there are more, the largest are kept, and report["cut"] counts these signals.
     gram (n, n): D @ D.T, where it is known.
 
-    Ctrl-C and progress wait for some tenths of a second, and for 512 signals of each thread at least (of more than 1,024 atoms
-    128), which with hundreds of coefficients a signal take a minute. On a device they wait for all signals."""
+    Ctrl-C and progress wait for some tenths of a second, and for 32 signals of each thread at least, which with hundreds of
+    coefficients a signal take seconds. On a device they wait for all signals."""
     library, Y, ldy = _signals(Y, advice="lasso knows no missing values: fill them in, or use omp")
     (m, p) = Y.shape
     D, ldd = _dictionary(D, p, library.real)
