@@ -142,6 +142,12 @@ static int is_empty_line(const char *line) {
     return !*line || *line == '\r' || *line == '\n';
 }
 
+/* Whether a line holds separators alone. */
+static int is_bare_row(const char *line) {
+    const size_t length = strcspn(line, "\r\n");
+    return strspn(line, " \t,;\"") >= length && strcspn(line, "\t,;\"") < length;
+}
+
 static const char *next_line(const char *line) {
     line += strcspn(line, "\n");
     if (*line) return line + 1;
@@ -201,12 +207,16 @@ static char *as_utf8(char *text) {
     return made;
 }
 
-/* Ends the text behind its last line that has a cell: spreadsheets append rows of separators alone. */
-static void end_behind_cells(char *text) {
+/* Ends the text behind its last line that has a cell: spreadsheets append rows of separators alone. Returns how many. */
+static int end_behind_cells(char *text) {
     size_t length = strlen(text);
+    const char *at;
+    int rows = 0;
     while (length && strchr(" \t\r\n,;\"", text[length - 1])) length--;
     length += strcspn(text + length, "\r\n");
+    for (at = next_line(text + length); *at; at = next_line(at)) rows += is_bare_row(at);
     text[length] = 0;
+    return rows;
 }
 
 /* The text of the file in UTF-8. */
@@ -221,7 +231,6 @@ static char *table_text(const char *name) {
     if (!strchr(text, '\n')) /* old programs end lines by a carriage return alone */
         for (size = 0; text[size]; size++)
             if (text[size] == '\r') text[size] = '\n';
-    end_behind_cells(text);
     free(bytes);
     return as_utf8(text);
 }

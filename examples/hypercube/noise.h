@@ -107,6 +107,7 @@ static int read_csv(const char *name, double **values) {
     char *text = table_text(name);
     const char *at = after_byte_order_mark(text);
     size_t count = 0, n = 0;
+    (void)end_behind_cells(text);
     *values = ALLOCATE(double, strlen(text) / 2 + 1);
     while (*at) {
         if (is_empty_line(at) || is_comment(at)) at = next_line(at);

@@ -22,6 +22,7 @@ typedef struct column_form {
 typedef struct table {
     const char *name;
     int rows, columns, headed; /* headed: the first line holds names */
+    int dropped;               /* lines without a cell: no rows here, though they may be of bands without values */
     int open_ended;            /* the last cell of the first row of numbers is empty: lines end with a separator */
     int wavelengths;           /* the column, or -1 */
     int band_numbers;          /* the column that numbers the bands, or rows that stand in another order; -1: none */
@@ -336,7 +337,7 @@ static void divide_percents(table *t) {
 static size_t table_lines(const char *text, const char **first, const char **second, const char **last) {
     size_t lines = 0;
     for (*first = *second = *last = text; *text; text = next_line(text)) {
-        if (is_empty_line(text) || is_comment(text)) continue;
+        if (is_empty_line(text) || is_comment(text) || (!lines && is_bare_row(text))) continue;
         *last = text;
         if (lines < 1) *first = text;
         if (lines < 2) *second = text;
@@ -373,14 +374,22 @@ static void prepare_labels(table *t, size_t lines) {
     free(h.list);
 }
 
+/* Whether a line without a cell may be a row: in one column it may have nothing at all. */
+static int may_be_row(const table *t, const char *line) {
+    return is_bare_row(line) || (t->columns == 1 && t->rows && is_empty_line(line));
+}
+
 /* with_names: a column `name` or `band` may hold words. */
 static table table_read_with(const char *name, int with_names) {
     table t = SHS_ZERO;
     int percent = 0;
-    char *text = as_table(table_text(name), &percent), separator;
-    const char *start = after_byte_order_mark(text), *at, *first, *second, *last, *comment = NULL;
+    char *text = table_text(name), separator;
+    const int behind = end_behind_cells(text);
+    const char *start, *at, *first, *second, *last, *comment = NULL;
     size_t lines;
     int line, count;
+    text = as_table(text, &percent);
+    start = after_byte_order_mark(text);
     if (begins_with(start, "sep=")) start = next_line(start); /* Excel's */
     line = line_number(text, start) - 1;
     lines = table_lines(start, &first, &second, &last);
@@ -394,19 +403,23 @@ static table table_read_with(const char *name, int with_names) {
     for (at = start; *at;) {
         char **cells;
         line++;
-        if (is_empty_line(at) || is_comment(at)) {
+        if (is_empty_line(at) || is_comment(at) || (!t.names && !t.rows && is_bare_row(at))) {
             if (is_comment(at)) comment = at + strspn(at, " #");
+            t.dropped += may_be_row(&t, at);
             at = next_line(at);
             continue;
         }
         if (comment && !t.names && !t.rows) heading_in_comment(&t, comment, separator, line);
         cells = table_cells(&at, separator, &count);
-        if (!t.names && !t.rows && is_heading(cells, count, separator)) table_heading(&t, cells, count, line_number(text, second));
-        else {
+        if (!t.names && !t.rows && is_heading(cells, count, separator)) {
+            table_heading(&t, cells, count, line_number(text, second));
+            t.dropped = 0;
+        } else {
             if (t.headed && !t.rows) prepare_labels(&t, lines);
             table_row(&t, line, cells, count, separator, with_names);
         }
     }
+    t.dropped += behind;
     warn_of_thousands(&t);
     refuse_thousands(&t);
     free(t.forms);
@@ -1054,6 +1067,7 @@ static void turn_table(table *t, const number_heading *h) {
     t->labels = NULL;
     t->headed = 1;
     t->open_ended = 0;
+    t->dropped = 0;
     t->rows = h->count;
     t->columns = columns;
     t->names = names;
@@ -1284,6 +1298,11 @@ static void fail_for_rows(const job *j, const table *t) {
 /* Assigns row i to band i: of all bands, or of the bands in use. */
 static void place_by_row(const job *j, const table *t, row_place *places) {
     int used = j->cube.band_count, every = t->rows == j->in.bands, i;
+    if (t->rows < j->in.bands && t->rows + t->dropped >= j->in.bands)
+        fail(EXIT_ERROR,
+             "%s: rows: %d with a cell, %d without, but %s has %d bands: which of them are the rows? Write nan where a band "
+             "has no value, and delete other empty rows",
+             t->name, t->rows, t->dropped, j->in.header_name, j->in.bands);
     if (!every && t->rows != used) fail_for_rows(j, t);
     for (i = 0; i < used; i++) places[i] = whole_row(every ? j->bands[i] : i);
 }

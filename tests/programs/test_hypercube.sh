@@ -1931,6 +1931,18 @@ done
 { sed 's/,/;/g' mix.csv; printf ';;\r\n;;\n"";;\n'; } >t.csv; mixes "rows of separators at the end" mix.hdr t.csv
 { cut -d, -f2,3 mix.csv | tr , '\t'; printf '\t\n\t'; } >t.csv; mixes "rows of separators at the end, no wavelengths" mix.hdr t.csv
 { cat mix.csv; printf '1100,,\n,,\n'; } >t.csv; mixes "a row without values, and one without cells" mix.hdr t.csv
+# A row without a cell may be a band without values: rows that are taken in their order would move by one.
+bare_rows() { fails "$1" 1 "t.csv: rows: 5 with a cell, $2 without, but bare.hdr has 6 bands: which of them" unmix bare.hdr bad.hdr --endmembers t.csv --bands "$3"; }
+cut -d, -f2,3 mix.csv | sed '7s/.*/,/' >t.csv; bare_rows "the last row has no cell" 1 2-6
+cut -d, -f2,3 mix.csv | sed '7s/.*/nan,nan/' >t.csv; fails "the last row says nan" 1 "none of 2 spectra has all bands" unmix bare.hdr bad.hdr --endmembers t.csv
+cut -d, -f2,3 mix.csv | sed '7s/.*/"",""/' >t.csv; echo , >>t.csv; bare_rows "the last row has empty quotes, and one more follows" 2 2-6
+cut -d, -f2,3 mix.csv | sed '1d; 2s/.*/,/' >t.csv; bare_rows "the first row has no cell" 1 1-5
+cut -d, -f2,3 mix.csv | tr , '\t' | sed '4s/.*/\t/' >t.csv; bare_rows "a row of tabs alone" 1 2-6
+cut -d, -f2 mix.csv | sed '4s/.*//' >t.csv; bare_rows "an empty line in the only column" 1 2-6
+{ echo ,; cut -d, -f2,3 mix.csv | sed 2d; } >t.csv; check "a row without a cell above the headings" good unmix bare.hdr same.hdr --endmembers t.csv --bands 2-6
+{ echo ,,; sed 2d bands.csv; echo ,,; } >t.csv
+check "rows without a cell around numbered bands" good unmix bare.hdr same.hdr --endmembers t.csv --bands 2-6
+{ echo ,,; sed 1d mix.csv; } >t.csv; mixes "a row without a cell above wavelengths" mix.hdr t.csv
 # Names in CP1252 become UTF-8, and such in UTF-8 stay.
 printf '1s/.*/Wellenl\\xe4nge,Gr\\xfcn \\x96 na\\xdf,Gr\xc3\xbcn \x80/\n' >names.sed
 LC_ALL=C sed -f names.sed mix.csv >t.csv; mixes "names in CP1252" mix.hdr t.csv
