@@ -185,7 +185,7 @@ static void table_row(table *t, int line, char **cells, int count, char separato
         if (!number && label && !t->word_line) t->word_line = line;
         if (label) continue;
         note_form(t, line, c, cells[c]);
-        if (!strchr(cells[c], ',')) continue;
+        if (!number || !strchr(cells[c], ',')) continue; /* a name may have a comma */
         if (is_thousands(cells[c], ',')) t->thousands++;
         else t->decimals++;
     }

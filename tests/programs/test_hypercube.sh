@@ -1918,6 +1918,12 @@ check "a table that states no unit: the largest number tells" good spectra t.csv
 check "a table that states no unit: its wavelengths" is "$(cell 2 1 same.csv)" 40
 printf 'wavelength,fwhm\n80,40\n600,100\n' >u.csv; check "a sensor that states no unit: the largest number tells" good spectra t.csv same.csv --resample u.csv
 check "a sensor that states no unit: its wavelengths" is "$(cell 2 1 same.csv)" 80
+printf 'name;wavelength;fwhm\n"Blue, coastal";0.500;0.020\nGreen, 2;0.600;0.035\nNIR;1.000;0.030\n' >u.csv
+check "a sensor with commas in names: its points are decimal points" good spectra mix.csv same.csv --resample u.csv
+check "a sensor with commas in names: its wavelengths" is "$(cut -d, -f1 same.csv | xargs)" "wavelength (nm) 500 600"
+tr ';' , <u.csv | sed 's/Green, 2/"Green, 2"/' >t.csv; cp same.csv u.csv
+check "a sensor with commas in names, in quotes" good spectra mix.csv same.csv --resample t.csv
+check "a sensor with commas in names, in quotes: the same" cmp same.csv u.csv
 # A spreadsheet's words at the beginning of a line are cells, and no comments.
 for w in '#N/A' '#NV' k.A. n.a.; do
     sed "1s/.*/a,wavelength,b/; s/^\([0-9]*\),\([0-9]*\),/\2,\1,/; 3s|^80|$w|" mix.csv | sed '1s/^a/c/' | paste -d, - <(cut -d, -f2 mix.csv) >t.csv
