@@ -219,10 +219,8 @@ static int end_behind_cells(char *text) {
     return rows;
 }
 
-/* The text of the file in UTF-8. */
-static char *table_text(const char *name) {
-    size_t size;
-    unsigned char *bytes = read_file(name, TABLE_BYTES, &size);
+/* The bytes of a file as text in UTF-8. */
+static char *text_of_bytes(const char *name, const unsigned char *bytes, size_t size) {
     char *text;
     if (is_utf16((const char *)bytes, size) && size > 3)
         fail(EXIT_ERROR, "%s: it is UTF-16 text, or no table: save it as UTF-8", name);
@@ -231,8 +229,16 @@ static char *table_text(const char *name) {
     if (!strchr(text, '\n')) /* old programs end lines by a carriage return alone */
         for (size = 0; text[size]; size++)
             if (text[size] == '\r') text[size] = '\n';
-    free(bytes);
     return as_utf8(text);
+}
+
+/* The text of the file in UTF-8. */
+static char *table_text(const char *name) {
+    size_t size;
+    unsigned char *bytes = read_file(name, TABLE_BYTES, &size);
+    char *text = text_of_bytes(name, bytes, size);
+    free(bytes);
+    return text;
 }
 
 #endif /* HYPERCUBE_CELLS */

@@ -300,6 +300,8 @@ static void keep_model(job *j, const char *band_name, shs_model_kind kind, const
     free(m.wavelengths);
 }
 
+static int read_piece(void *user, void *bytes, size_t count) { return fread(bytes, 1, count, (FILE *)user) != count; }
+
 /* notes: what it says of its cube; may be NULL. */
 static shs_model load_model(const char *name, model_notes *notes) {
     shs_model m = SHS_ZERO;

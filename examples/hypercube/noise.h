@@ -68,12 +68,25 @@ static void noise_of_dark(job *j, const char *name) {
 
 /* ---- a matrix in a file ------------------------------------------------------------------------------------------- */
 
-static int read_piece(void *user, void *bytes, size_t count) { return fread(bytes, 1, count, (FILE *)user) != count; }
+/* A file in memory: a pipe can be read only once. */
+typedef struct memory_file {
+    const unsigned char *at;
+    size_t left;
+} memory_file;
+
+static int take_bytes(void *user, void *bytes, size_t count) {
+    memory_file *file = (memory_file *)user;
+    if (count > file->left) return 1;
+    memcpy(bytes, file->at, count);
+    file->at += count;
+    file->left -= count;
+    return 0;
+}
 
 /* Of floats in either order of bytes; returns n of n x n. */
-static int read_npy(FILE *file, const char *name, double **values) {
+static int read_npy(memory_file file, const char *name, double **values) {
     shs_npy npy = SHS_ZERO;
-    shs_status status = shs_npy_read_header(&npy, read_piece, file);
+    shs_status status = shs_npy_read_header(&npy, take_bytes, &file);
     if (status == SHS_OK && (npy.kind != 'f' || npy.size < 4))
         fail(EXIT_ERROR, "%s: descr: not of floats of 4 or 8 bytes", name);
     if (status == SHS_OK && (npy.rows < 1 || npy.rows != npy.columns || npy.rows > 65535))
@@ -81,7 +94,7 @@ static int read_npy(FILE *file, const char *name, double **values) {
     if (status == SHS_OK) {
         size_t n = (size_t)npy.rows;
         *values = ALLOCATE(double, n *n);
-        status = shs_npy_read_values(&npy, SHS_TYPE_F64, *values, n, read_piece, file);
+        status = shs_npy_read_values(&npy, SHS_TYPE_F64, *values, n, take_bytes, &file);
     }
     if (status == SHS_READ_FAILED) fail(EXIT_ERROR, "%s: --noise-covariance: it is truncated", name);
     if (status != SHS_OK) fail(EXIT_ERROR, "%s: --noise-covariance: %s", name, shs_status_text(status));
@@ -103,8 +116,8 @@ static void read_csv_line(const char **at, const char *name, double *values, siz
 }
 
 /* Reads a square matrix, n lines of n numbers, written as in tables; returns n. */
-static int read_csv(const char *name, double **values) {
-    char *text = table_text(name);
+static int read_csv(memory_file file, const char *name, double **values) {
+    char *text = text_of_bytes(name, file.at, file.left);
     const char *at = after_byte_order_mark(text);
     size_t count = 0, n = 0;
     (void)end_behind_cells(text);
@@ -122,18 +135,16 @@ static int read_csv(const char *name, double **values) {
 
 /* Of the bands in use, or of all, which are then cut to those. */
 static void noise_of_file(job *j, const char *name) {
-    FILE *file = fopen(name, "rb");
     double *all, most = 0;
-    char first[6];
-    int n, used = j->cube.band_count, a, b, whole;
+    int n, used = j->cube.band_count, a, b;
     size_t size;
-    if (!file) fail(EXIT_ERROR, "%s: cannot read it: %s", name, strerror(errno));
+    memory_file file;
+    unsigned char *bytes = read_file(name, SIZE_MAX, &file.left);
+    file.at = bytes;
     will_read(name);
-    whole = fread(first, 1, 6, file) == 6 && !memcmp(first, "\x93NUMPY", 6);
-    rewind(file);
-    if (whole) n = read_npy(file, name, &all);
-    else n = read_csv(name, &all);
-    fclose(file);
+    if (file.left >= 6 && !memcmp(bytes, "\x93NUMPY", 6)) n = read_npy(file, name, &all);
+    else n = read_csv(file, name, &all);
+    free(bytes);
     if (n != used && n != j->in.bands)
         fail(EXIT_ERROR, "%s: --noise-covariance: %d x %d, but %d bands of %s are in use", name, n, n, used, j->in.header_name);
     size = (size_t)n;

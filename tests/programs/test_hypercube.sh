@@ -604,6 +604,13 @@ for i in excel blanks tabs; do
     check "a covariance in a table: $i" good mnf scene.hdr n.hdr --bands 3,7 --noise-covariance $i.csv
     check "a covariance in a table: $i: the same" cmp n.img two.img
 done
+rm n.img
+check "a covariance in a table, through a pipe" good mnf scene.hdr n.hdr --bands 3,7 --noise-covariance <(cat two.csv)
+check "a covariance in a table, through a pipe: the same" cmp n.img two.img
+check "a covariance in a .npy" good mnf scene.hdr n.hdr --bbl --components 4 --noise-covariance n_noise.npy
+cp n.img npy.img; rm n.img
+check "a covariance in a .npy, through a pipe" good mnf scene.hdr n.hdr --bbl --components 4 --noise-covariance <(cat n_noise.npy)
+check "a covariance in a .npy, through a pipe: the same" cmp n.img npy.img
 fails "a neighbour that is none" 2 "--noise: left is unknown" mnf scene.hdr bad.hdr --noise left
 check "the cube as its own dark cube" good mnf scene.hdr n.hdr --bands 9,30,60 --noise-from scene.hdr --report n.csv
 check "the cube as its own dark cube: as much signal as noise" awk -F, 'NR > 1 && ($2 - 1 > 1e-9 || 1 - $2 > 1e-9) { bad = 1 }
