@@ -871,7 +871,7 @@ static int classify_first(const job *j, table *t, int first, int named) {
         if (!exactly) t->unit = stated;
         return 0;
     }
-    if (numbers_rows(t, first) && (named || (is_ascending(t, first) && table_value(t, 0, first) <= 1))) {
+    if (numbers_rows(t, first) && (named || (numbers_all_rows(t, first) && (t->rows > 2 || is_ascending(t, first))))) {
         leave_out_numbering(t, first);
         return 1;
     }

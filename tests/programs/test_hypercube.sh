@@ -1891,6 +1891,10 @@ for h in "" id row Nr. index no '#'; do
     shuffled bands.csv | sed "1s/band/$h/" >t.csv; mixes "rows in any order, by their numbers: '$h'" bare.hdr t.csv --bands 1,3-6
     awk -F, -v OFS=, 'NR > 1 { $1-- } 1' t.csv >u.csv; mixes "rows in any order, by their numbers from 0: '$h'" bare.hdr u.csv
 done
+shuffled bands.csv | sed 1d >t.csv; mixes "rows in any order, by their numbers: no headings at all" bare.hdr t.csv --bands 1,3-6
+awk -F, -v OFS=, '{ $1-- } 1' t.csv >u.csv; mixes "rows in any order, by their numbers from 0: no headings at all" bare.hdr u.csv
+printf '1,0\n0,1\n' >u.csv; check "two rows of 1 and 0" run unmix bare.hdr same.hdr --endmembers u.csv --bands 1,2
+check "two rows of 1 and 0: two spectra" grep -q ' endmembers=2 ' out.txt
 shuffled bands.csv | awk -F, -v OFS=, 'NR > 1 { $1 += 4 } 1' | sed '1s/band/id/' >t.csv
 numbered="t.csv: column 1 'id' numbers rows that stand in another order"
 fails "rows in any order, numbers from 5" 1 "$numbered: it has 6 rows, 5 to 10, and bare.hdr has 6 bands" unmix bare.hdr bad.hdr --endmembers t.csv
