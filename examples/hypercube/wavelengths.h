@@ -153,15 +153,25 @@ static const wave_unit *unit_by_size(const double *list, int count) {
     return &wave_units[UNIT_NM];
 }
 
+/* Whether a line is new to a list of lines, to which it is then added; each stands between two ends of lines. */
+static int is_new_line(char **list, const char *text) {
+    char *line = joined(text, "\n"), *whole = joined("\n", line), *before = *list;
+    const int is_new = !before || !strstr(before, whole);
+    if (!before) *list = joined(whole, "");
+    else if (is_new) *list = joined(before, line);
+    if (is_new) free(before);
+    free(whole);
+    free(line);
+    return is_new;
+}
+
 /* Says once that a unit is none that is known here, and how the wavelengths are read. */
 static void warn_of_unit(const cube_file *f, const wave_unit *taken) {
     static char *said;
     char *plain = plain_letters(f->axis.units);
     const int stated = *plain && !begins_with(plain, "unknown");
     free(plain);
-    if (!stated || (said && !strcmp(said, f->axis.units))) return;
-    free(said);
-    said = joined(f->axis.units, "");
+    if (!stated || !is_new_line(&said, f->axis.units)) return;
     warn("%s: wavelength units: '%.50s' is no unit that is known: the wavelengths are taken to be in %s, by their size",
          f->header_name, f->axis.units, taken->name);
 }

@@ -1922,6 +1922,9 @@ done
 sed 's/Nanometers/Raman Shift/' mix.hdr >unit.hdr; cp mix.img unit.img
 check "a unit that is unknown: runs" run unmix unit.hdr same.hdr --endmembers mixnm.csv
 check "a unit that is unknown: it is said once" is "$(cat err.txt)" "hypercube: unit.hdr: wavelength units: 'Raman Shift' is no unit that is known: the wavelengths are taken to be in nm, by their size"
+sed 's/Raman/Rayleigh/' unit.hdr >other.hdr; cp mix.img other.img
+check "two units that are unknown: runs" run compare unit.hdr other.hdr same.hdr
+check "two units that are unknown: each is said once" is "$(sed 's/^hypercube: \([a-z]*\).hdr: .* is no unit .*/\1/' err.txt | xargs)" "unit other"
 sed 's/Nanometers/Unknown/; s/{400,/{40,/' mix.hdr >unit.hdr
 sed '2s/^400/40/' mixnm.csv >t.csv; mixes "a unit that is not stated: the largest number tells" unit.hdr t.csv
 sed '2s/^400/40/' mix.csv >t.csv
