@@ -204,18 +204,18 @@ $(foreach v,tsan tsan-openmp msan valgrind,$(eval $(call variant,$(v),-DTEST_INS
 UNWATCHED := -fno-sanitize=null,alignment,object-size,signed-integer-overflow,shift,bounds,pointer-overflow
 $(foreach v,asan asandouble,$(eval $(call variant,$(v),-DTEST_INSIDE,-O0 $(UNWATCHED))))
 # The library as its user compiles it; suites beside it are large and run shortly, so they are not optimised.
-$(foreach v,float double pasted intrinsics,$(eval $(call variant,$(v),-DTEST_INSIDE,-O0)))
+$(foreach v,float double nodouble pasted intrinsics,$(eval $(call variant,$(v),-DTEST_INSIDE,-O0)))
 # Beside a device's compiler the library's speed counts for little.
 $(foreach v,float double nodouble asan,$(eval $(call variant,cl-$(v),-DTEST_CL -O1,-DTEST_CL -O1)))
 
-# By themselves: one suite that looks inside, whose private copy of the library is compiled as far as it is used; the tests of
+# By themselves: a suite that looks inside, whose private copy of the library is compiled as far as it is used; the tests of
 # sparsehs_cl.h, which look inside.
 define alone
 $(1): tests/$(notdir $(1)).c $(BUILT_WITH) | $(BEFORE)
 	@mkdir -p $$(@D)
 	$$(call test_cc,$(notdir $(patsubst %/,%,$(dir $(1))))) $(2) $$< $$(LDFLAGS) $$(LIBS)
 endef
-$(foreach v,nodouble fastmath,$(eval $(call alone,build/$(v)/test_context,-DSPARSEHS_STATIC)))
+$(eval $(call alone,build/fastmath/test_context,-DSPARSEHS_STATIC))
 $(foreach v,float double nodouble asan,$(foreach t,$(CL_TESTS),$(eval $(call alone,build/cl-$(v)/$(t),-O1 -DSPARSEHS_STATIC))))
 
 # ---- tests -----------------------------------------------------------------------------------------------------------
@@ -240,8 +240,10 @@ build/cl-asan/%.run: RUN += $(if $(wildcard /etc/OpenCL/vendors/pocl.icd),OCL_IC
 test-float test-double: test-%: run-%
 test-asan test-asandouble: test-%: | build $(BEFORE)
 	$(if $(SANITIZE),@$(MAKE) run-$*,@echo "skipped: $(CC) has no sanitizers here")
-# The ground layer also without double, and where NaN hides from comparisons; pixels also where the header cannot include itself.
-$(foreach v,nodouble fastmath,$(eval $(call runs,$(v),test_context)))
+# Without double, the suites whose references and bounds need none.
+$(eval $(call runs,nodouble,$(addprefix test_,context dense kernels compact files narrow online scratch)))
+# The ground layer also where NaN hides from comparisons; pixels also where the header cannot include itself.
+$(eval $(call runs,fastmath,test_context))
 $(eval $(call runs,pasted,test_pixels test_kernels))
 # Kernels by intrinsics, as compilers without vectors of their own have them.
 $(eval $(call runs,intrinsics,$(addprefix test_,dense eigen kernels coding pixels ica)))

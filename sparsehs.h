@@ -118,7 +118,7 @@
    make check-api compares both headers with tests/api/recorded.txt, the list of the last release.
 
    VENDORING
-   - Compile with optimisation: at -O0 the library is about 20 times slower. CMake needs -DCMAKE_BUILD_TYPE=Release.
+   - Compile with optimisation: at -O0 the library is 20 to 50 times slower. CMake needs -DCMAKE_BUILD_TYPE=Release.
    - The file may have any name and any folder. shs_build_info() says what a copy was compiled for and what it uses.
    - gcc's -Wold-style-cast finds C's casts in C++: include the header through -isystem.
    - Shared libraries: -fvisibility=hidden with SHS_API as above shows the API alone, without SHS_API nothing.
