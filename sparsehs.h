@@ -140,6 +140,7 @@
      there, and without doubles those beyond 1e9 or below 1e-9: shs_ksvd returns SHS_OUT_OF_RANGE. Give them in another unit.
      (Of 50,000 signals, sums leave the range at a third of that already, and no status tells.)
      shs_online returns nothing of the kind; the squares in its rmse leave the range at 1e154 and 1e-154 (1e18 and 1e-18).
+   - Learning from signals with a large common offset makes nearly equal atoms, which are pruned: subtract the means first.
    - SHS_PRECISION_NEVER: pixels beyond about 1e18, or all below 1e-18, leave the range of float.
    - FastICA by deflation has many fixed points, and the start decides which one is found.
    - AK-SVD updates atoms one after another. Threads share an atom from about a thousand signals on, groups (parallel_atoms)
@@ -571,7 +572,8 @@ typedef struct shs_context {
 } shs_context;
 
 /* A stack of blocks in the caller's buffer. A freed block is available again once all later blocks are freed. `peak` is the most
-   that was ever in use. Not for several threads at once. */
+   that was ever in use. Not for several threads at once. The result of a fit stays above its call's scratch and keeps it, so give
+   fits an arena of their own. */
 typedef struct shs_arena {
     unsigned char *memory;
     size_t size, used, peak, last;
@@ -1280,20 +1282,22 @@ typedef struct shs_online_options {
     shs_omp_options coding; /* as for shs_ksvd_ex, and nonnegative; nothing that is given for each signal */
     size_t batch;           /* signals a batch of this rank at most; 0 = 512 */
     size_t batches;         /* at most; 0 = until no rank has signals left */
-    shs_wide forgetting;    /* f, in (0, 1], of every batch; 1: nothing is forgotten. 0 = (t / (t + 1))^8 of batch t = 1, 2 ... (as
-                               in their section 3.4.3): codes of early dictionaries are poor and soon count little, later ones last */
+    shs_wide forgetting;    /* f, in (0, 1], of every batch; 1: nothing is forgotten. 0 = (t / (t + b))^8 of a batch of b signals, t
+                               those until then with 8 n more: codes of early dictionaries are poor and soon count little, later
+                               ones last (Mairal et al., 3.4.3). A batch without coefficients changes nothing */
     int sweeps;             /* a batch; 0 = 1 */
     shs_start start;        /* SHS_START_SIGNALS: of the first batch; of fewer than n, random atoms fill up */
     int patch_width, patch_height, patch_channels; /* for SHS_START_DCT, as for shs_ksvd_ex */
     uint64_t seed;
     int nonnegative;          /* non-zero: atoms and codes are >= 0; no engine. coding.nonnegative alone: codes are */
-    shs_wide start_weight;    /* w: A = w I, B = w D at the start, which holds atoms near it for a while; batch 0 of forgetting */
-    size_t first_batch;       /* to resume: batches done before, which were full. With SHS_START_GIVEN and the sums of the report
+    shs_wide start_weight;    /* w: A = w I, B = w D at the start, which holds atoms near it for a while */
+    size_t first_batch;       /* to resume: batches of this size done before, which were full. With SHS_START_GIVEN and the sums of the report
                                  two calls of 5 give the same result as one of 10. Pass A as it is: the last bit of A_jj says
                                  whether atom j was used since unused atoms were looked for */
     shs_replace replace;      /* what unused atoms and near-duplicates become; the worst signal is one of the batch */
     shs_real prune_coherence; /* as for shs_ksvd_ex */
-    size_t replace_every;     /* after how many signals unused atoms are looked for, which none of these uses; 0 = 100 n / s */
+    size_t replace_every;     /* after how many signals unused atoms are looked for, which none of these uses; 0 = 100 n / s, or with a
+                                 tolerance alone 100 n */
     const shs_real *test;     /* p x test_m: signals that are not learnt from; NULL = none */
     size_t test_m;
     int test_ld;       /* 0 = p */
@@ -1472,7 +1476,9 @@ typedef struct shs_cube {
        once for each pass over the data; a pass that an engine gives up is begun again. */
     int (*read_fn)(void *user, int first_line, int lines, void *block);
     void *read_user;
-    int block_lines;           /* lines a block; 0 = about 16 MB */
+    int block_lines;           /* lines a block; 0 = about 16 MB. Lines as they come from a sensor are best one call: block_lines 1, a
+                                  read_fn that waits, lines INT_MAX. Each call prepares its map first, of detection and RX some
+                                  bands^3 operations, and a line is written before the next is read */
     /* The stream's mask: fills marks (lines x samples, 0 = leave out) for the lines that read_fn filled just before;
        shs_rx_classes also asks for marks alone. Not with pixels, nor beside mask. */
     int (*mask_fn)(void *user, int first_line, int lines, unsigned char *marks);
@@ -3414,6 +3420,13 @@ SHS__OUTLINE shs_status shs__read_all(const shs_context *ctx, int (*read_fn)(voi
         f->count += more;
     }
     return SHS_OK;
+}
+
+/* Whether so many bytes are read before there is room for what they become. In an arena, which is bounded, they would lie below it
+   for as long as it lives. */
+SHS__PRIVATE int shs__read_ahead(const shs_context *ctx, size_t bytes) {
+    if (ctx && ctx->alloc_fn == shs__arena_alloc) return 0;
+    return bytes > SHS__READ_BELIEVED;
 }
 
 /* A read_fn of bytes that were read already. */
@@ -15993,12 +16006,18 @@ SHS__PRIVATE void shs__on_set_used(shs_wide *ajj, int used) {
     memcpy(ajj, &bits, sizeof bits);
 }
 
-/* Signals since unused atoms were looked for, where `batches` full ones came before. */
-SHS__PRIVATE shs_wide shs__on_seen(const shs__on_learner *s, size_t batches) {
-    const int ranks = shs__ctx_distributed(s->w.ctx) ? s->w.ctx->ranks : 1;
-    const size_t batch = SHS__PRODUCT(s->o->batch, ranks, 1);
+/* Signals of a full batch of all ranks. */
+SHS__PRIVATE size_t shs__on_full(const shs__on_learner *s) {
+    size_t ranks = 1;
+    if (shs__ctx_distributed(s->w.ctx)) ranks = (size_t)s->w.ctx->ranks;
+    return SHS__PRODUCT(s->o->batch, ranks, 1);
+}
+
+/* Signals since unused atoms were looked for, after the batches of earlier calls. */
+SHS__PRIVATE shs_wide shs__on_seen(const shs__on_learner *s) {
+    const size_t batch = shs__on_full(s);
     const size_t between = shs__zmax(s->o->replace_every / batch + (s->o->replace_every % batch > 0), 1);
-    return (shs_wide)(batches % between) * (shs_wide)batch;
+    return (shs_wide)(s->o->first_batch % between) * (shs_wide)batch;
 }
 
 /* Atom j, which was d, has been replaced: its part d A_jk is taken out of B, and its row and column of A and its column of B become
@@ -16041,12 +16060,15 @@ SHS__PRIVATE shs_status shs__on_replace(shs__on_learner *s, size_t k, shs_online
     return status;
 }
 
-/* What batch k leaves of those before it. The exponent is chosen on patches of four pictures and on planted dictionaries, 1,000 to
-   100,000 signals in 2 to 1,560 batches: from 4 to 16 the errors on other signals differ by a few per cent. */
-SHS__PRIVATE shs_wide shs__on_forgetting(const shs_online_options *o, size_t k) {
-    const shs_wide kept = ((shs_wide)k + 1) / ((shs_wide)k + 2);
+/* What a batch of `now` signals leaves of the sums of those before it: (t / (t + now))^8, where t counts the signals, these included,
+   and 8 n more, so that some n signals last from the start. The exponent is chosen on patches of four pictures and on planted
+   dictionaries, 1,000 to 100,000 signals in 2 to 1,560 batches: from 4 to 16 the errors on other signals differ by a few per cent. */
+SHS__PRIVATE shs_wide shs__on_forgetting(const shs__on_learner *s, shs_wide now) {
+    const shs_wide before = (shs_wide)s->o->first_batch * (shs_wide)shs__on_full(s) + (shs_wide)s->report.signal_count;
+    const shs_wide t = before + now + 8 * (shs_wide)s->w.n;
+    const shs_wide kept = t / (t + now);
     const shs_wide kept2 = kept * kept, kept4 = kept2 * kept2;
-    if (o->forgetting > 0) return o->forgetting;
+    if (s->o->forgetting > 0) return s->o->forgetting;
     return kept4 * kept4;
 }
 
@@ -16054,8 +16076,8 @@ SHS__PRIVATE shs_wide shs__on_forgetting(const shs_online_options *o, size_t k) 
 SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, size_t k, shs_status mine, shs_online_record *record) {
     shs__dl_learner *w = &s->w;
     const size_t p = (size_t)w->p, n = (size_t)w->n, sums = n * n + p * n;
-    const shs_wide forgetting = shs__on_forgetting(s->o, k);
     const shs_wide *uses = s->fresh + sums, *counts = uses + n;
+    shs_wide forgetting;
     const int last = w->session.coder.m == 0 && !shs__ctx_distributed(w->ctx); /* nothing follows but the test at the end */
     shs_status status;
     size_t i, j;
@@ -16068,6 +16090,8 @@ SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, size_t k, shs_status m
     if (record->signal_count == 0) return SHS_OK;
     record->rmse = shs__dl_rmse(w, counts[SHS__ON_SUM2], counts[SHS__ON_SIGNALS]);
     record->mean_atoms = counts[SHS__ON_NONZEROS] / counts[SHS__ON_SIGNALS];
+    if (!(counts[SHS__ON_NONZEROS] > 0)) return SHS_OK; /* a pause teaches nothing, and nothing is forgotten for it */
+    forgetting = shs__on_forgetting(s, counts[SHS__ON_SIGNALS]);
     for (j = 0; j < n; j++) {
         shs_wide *row = s->A + j * n;
         const int used = shs__on_used(row + j) || uses[j] > 0;
@@ -16100,7 +16124,7 @@ SHS__PRIVATE shs_status shs__on_start(shs__on_learner *s, shs_status mine, const
         }
         for (j = 0; j < p * n; j++) s->B[j] = s->o->start_weight * (shs_wide)w->D[j];
     }
-    s->seen = shs__on_seen(s, s->o->first_batch);
+    s->seen = shs__on_seen(s);
     return SHS_OK;
 }
 
@@ -16168,6 +16192,11 @@ SHS__PRIVATE shs_ksvd_options shs__on_as_ksvd(int p, int n, const shs_online_opt
     return shs__dl_options(p, n, &as);
 }
 
+/* So many signals use an atom a hundred times on average; with a tolerance alone, at least so often. */
+SHS__PRIVATE size_t shs__on_replace_every(int n, int sparsity) {
+    return (size_t)shs__imax(n, 1) * 100 / (size_t)shs__imax(sparsity, 1);
+}
+
 /* The options with zeros replaced by what they become. */
 SHS__PRIVATE shs_online_options shs__on_options(int p, int n, const shs_online_options *given) {
     shs_online_options o = SHS_ZERO;
@@ -16189,7 +16218,7 @@ SHS__PRIVATE shs_online_options shs__on_options(int p, int n, const shs_online_o
 SHS__PUBLIC shs_online_options shs_online_defaults(int p, int n) {
     shs_online_options o = shs__on_options(p, n, NULL);
     o.coding.signals_per_group = shs__coder_default_chunk(n);
-    o.replace_every = (size_t)shs__imax(n, 1) * 100 / (size_t)shs__imax(o.coding.sparsity, 1);
+    o.replace_every = shs__on_replace_every(n, o.coding.sparsity);
     return o;
 }
 
@@ -16211,7 +16240,7 @@ SHS__PRIVATE shs_status shs__on_open(shs__on_learner *s, int p, int n, shs_onlin
     if (status == SHS_OK) status = shs__omp_check_options(p, n, o->batch, &as->coding, stride);
     if (status == SHS_OK && o->test_m > 0 && o->test_ld < p) status = SHS_BAD_LDY;
     *stride = shs__imax(*stride, 1);
-    if (o->replace_every == 0) o->replace_every = (size_t)n * 100 / (size_t)*stride;
+    if (o->replace_every == 0) o->replace_every = shs__on_replace_every(n, o->coding.sparsity);
     s->o = o;
     s->reach = o->batch;
     s->w.o = as;
@@ -17773,15 +17802,15 @@ SHS__PRIVATE void shs__px_mark_not_finite(const shs__reader *r, shs__panel *pane
 }
 
 SHS__PRIVATE void shs__px_close_up(const shs__reader *r, shs__panel *panel) {
-    size_t used = (size_t)r->view.used, bytes = r->kernels->bytes, b, to = 0, k;
+    const size_t used = (size_t)r->view.used, bytes = r->kernels->bytes, pixels = (size_t)panel->pixels;
     unsigned char *X = (unsigned char *)panel->X;
-    for (k = 0; k < (size_t)panel->pixels; k++) {
-        if (panel->missing[k]) continue;
-        if (to != k && !r->view.by_band) memcpy(X + to * used * bytes, X + k * used * bytes, used * bytes);
-        else if (to != k)
-            for (b = 0; b < used; b++)
-                memcpy(X + (b * SHS__PANEL_PIXELS + to) * bytes, X + (b * SHS__PANEL_PIXELS + k) * bytes, bytes);
-        to++;
+    size_t b, to = 0, k, run; /* pixels of a run without missing ones */
+    for (k = 0; k < pixels; k += run + 1) {
+        for (run = 0; k + run < pixels && !panel->missing[k + run];) run++;
+        if (to != k && !r->view.by_band) memmove(X + to * used * bytes, X + k * used * bytes, run * used * bytes);
+        for (b = 0; b < used && to != k && r->view.by_band; b++)
+            memmove(X + (b * SHS__PANEL_PIXELS + to) * bytes, X + (b * SHS__PANEL_PIXELS + k) * bytes, run * bytes);
+        to += run;
     }
     panel->valid = (int)to;
 }
@@ -18226,7 +18255,7 @@ typedef struct shs__consumer {
 
 /* Room for a consumer's sums, and for those of the chunks that are held: a block of few lines has fewer. */
 SHS__PRIVATE void shs__px_consumer_layout(shs__layout *l, shs__consumer *c, const shs__view *v, size_t count) {
-    const size_t chunk = SHS__CHUNK_PANELS * SHS__PANEL_PIXELS;
+    const size_t panel = SHS__PANEL_PIXELS, chunk = SHS__CHUNK_PANELS * panel;
     const size_t chunks = shs__ctx_chunks(shs__cells(v->samples, v->block_lines), chunk);
     c->chunk_sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT(count, shs__zmin(chunks, SHS__PASS_CHUNKS), 1));
     c->sums = SHS__CARVE(l, shs_wide, count);
@@ -18309,9 +18338,11 @@ SHS__PRIVATE void shs__px_collect_chunk(void *arg, size_t chunk, int worker) {
     }
 }
 
-/* Few large chunks have less to add up; a small block is still cut in pieces for several threads, and so are kept pixels. */
-SHS__PRIVATE size_t shs__px_chunk_pixels(const shs__reader *r) {
+/* Few large chunks have less to add up; a small block is still cut in pieces for several threads, and so are kept pixels. Where
+   nothing is added up, a line or two are cut into panels. */
+SHS__PRIVATE size_t shs__px_chunk_pixels(const shs__reader *r, const shs__consumer *c) {
     const size_t panel = SHS__PANEL_PIXELS, usual = SHS__CHUNK_PANELS * panel, large = SHS__LARGE_CHUNK_PANELS * panel;
+    if (c->count == 0 && r->block_pixels < 2 * usual) return panel;
     if (!shs__px_whitened_are_kept(r->whitener) && r->block_pixels >= 16 * large) return large;
     return usual;
 }
@@ -18344,7 +18375,7 @@ SHS__PRIVATE shs_status shs__px_pass_block(const shs_context *ctx, const shs__re
     shs__pass pass = SHS_ZERO;
     pass.reader = r;
     pass.consumer = c;
-    pass.chunk_pixels = shs__px_chunk_pixels(r);
+    pass.chunk_pixels = shs__px_chunk_pixels(r, c);
     chunks = shs__ctx_chunks(r->block_pixels, pass.chunk_pixels);
     for (; pass.first < chunks && status == SHS_OK; pass.first += SHS__PASS_CHUNKS) {
         pass.count = shs__zmin(SHS__PASS_CHUNKS, chunks - pass.first);
@@ -20158,7 +20189,10 @@ SHS__PRIVATE void shs__pca_units(int n, const shs_wide *variances, int step, shs
         shs_wide variance = *SHS__AT(variances, step, 0, i);
         unit[i] = 1;
         if (!(variance > 0) || variance >= share * most) continue;
-        for (; variance < most / 4; variance *= 4) unit[i] /= 2;
+        while (variance < most / 4) {
+            variance *= 4;
+            unit[i] /= 2;
+        }
     }
 }
 
@@ -22743,7 +22777,7 @@ SHS__PUBLIC shs_status shs_model_load(const shs_context *ctx, int (*read_fn)(voi
     f.user = user;
     count = shs__md_arrays(&m, wavelengths, noise, arrays);
     bytes = shs__md_bytes(&m, arrays, count);
-    if (bytes > SHS__READ_BELIEVED && bytes < SIZE_MAX) {
+    if (shs__read_ahead(ctx, bytes) && bytes < SIZE_MAX) {
         status = shs__read_all(ctx, read_fn, user, bytes, &large);
         f.read_fn = shs__read_again;
         f.user = &large;
@@ -23657,7 +23691,7 @@ SHS__PRIVATE shs_status shs__tg_meet(const shs__pixels *px, shs_status status, i
     if (status == SHS_OK) {
         numbers[5] = shs__wide_print(n, targets, spectra, lds);
         numbers[6] = shs__wide_print(n, o->undesired_count, o->undesired, n);
-        if (o->background) {
+        if (o->background && shs__ctx_distributed(px->ctx)) { /* bands^2 values, which only ranks compare */
             numbers[7] = shs__tg_background_print(o->background);
             two[1] = o->background->count;
         }
@@ -24538,8 +24572,8 @@ SHS__OUTLINE shs_status shs__em_cube(const shs__pixels *px, const shs_endmember_
     }
     s.pixels = shs__cells(px->view.samples, px->view.lines);
     shs__px_reader_init(&s.reader, &px->view, shs__is_wide(SHS_PRECISION_ALWAYS));
+    status = shs__em_create(ctx, &s.found, s.n, s.count); /* below the scratch, which an arena then gets back */
     while (shs__layout_next(ctx, &l, &status)) shs__em_layout(&l, &s, atgp);
-    if (status == SHS_OK) status = shs__em_create(ctx, &s.found, s.n, s.count);
     status = shs__ctx_agree(ctx, status);
     if (status == SHS_OK && atgp) status = shs__em_atgp(&s);
     else if (status == SHS_OK) {
@@ -25486,7 +25520,7 @@ SHS__PUBLIC shs_status shs_npy_load_codes(const shs_context *ctx, int n, int (*r
         return SHS_DAMAGED_NPY;
     if (f[0].rows > SIZE_MAX / 8 / (uint64_t)f[1].columns) return SHS_TOO_LARGE;
     memset(large, 0, sizeof large);
-    ahead = f[0].rows * f[1].columns > SHS__READ_BELIEVED / 8;
+    ahead = shs__read_ahead(ctx, (size_t)(f[0].rows * f[1].columns) * 8);
     for (i = 0; i < 3 && ahead && status == SHS_OK; i++) {
         status = shs__read_all(ctx, read_fn, users[i], (size_t)(f[i].rows * f[i].columns) * (size_t)f[i].size, large + i);
         users[i] = large + i;

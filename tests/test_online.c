@@ -179,8 +179,8 @@ static void check_naive(int p, int n, size_t m, size_t batch, int s, double forg
     sums.A = A;
     sums.B = B;
     for (i = 0; i < m; i += batch) {
-        const double before = (double)(i / batch) + 1;
-        if (forgetting <= 0) sums.forgetting = (shs_wide)pow(before / (before + 1), 8);
+        const double now = (double)(m - i < batch ? m - i : batch), t = (double)i + now + 8 * n;
+        if (forgetting <= 0) sums.forgetting = (shs_wide)pow(t / (t + now), 8);
         shs_online_naive(p, n, E, (ptrdiff_t)(m - i < batch ? m - i : batch), Y + i * (size_t)p, s, &sums, chosen, x);
     }
     report.sums_xx = C;
@@ -446,6 +446,45 @@ static void test_sums_forget_a_replaced_atom(void **state) {
     }
     free(Y);
     free(start);
+}
+
+/* A pause: signals within the tolerance, which use no atom. By a tolerance alone, the dictionary and its sums stay, however long it
+   lasts, and no atom is replaced. */
+static void test_pause(void **state) {
+    enum { BATCHES = 200 };
+    shs_real *Y = small_signals(), *quiet = new_normal((size_t)P * M, 9), *D = (shs_real *)malloc(P * N * sizeof *D),
+             *E = (shs_real *)malloc(P * N * sizeof *E);
+    shs_wide A[2][N * N], B[2][P * N];
+    shs_online_options o = SHS_ZERO;
+    shs_online_report report = SHS_ZERO;
+    in_order source = from(P, M, Y);
+    int k;
+    (void)state;
+    for (k = 0; k < P * M; k++) quiet[k] *= (shs_real)1e-4;
+    o.coding.tolerance = (shs_real)0.3;
+    o.batch = 60;
+    o.seed = 3;
+    report.sums_xx = A[0];
+    report.sums_yx = B[0];
+    assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, D, P, &report));
+    memcpy(A[1], A[0], sizeof A[1]);
+    memcpy(B[1], B[0], sizeof B[1]);
+    memcpy(E, D, P * N * sizeof *E);
+    o.start = SHS_START_GIVEN;
+    report.sums_xx = A[1];
+    report.sums_yx = B[1];
+    for (k = 0; k < BATCHES; k++) {
+        o.first_batch = (size_t)(M / 60 * (k + 1));
+        source = from(P, M, quiet);
+        assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, E, P, &report));
+    }
+    assert_memory_equal(E, D, P * N * sizeof *D);
+    assert_memory_equal(A[1], A[0], sizeof A[1]);
+    assert_memory_equal(B[1], B[0], sizeof B[1]);
+    free(Y);
+    free(quiet);
+    free(D);
+    free(E);
 }
 
 /* Nonnegative codes: the sums hold nothing negative of them. */
@@ -1035,6 +1074,7 @@ int main(void) {
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_replacement),
         cmocka_unit_test(test_sums_forget_a_replaced_atom),
+        cmocka_unit_test(test_pause),
         cmocka_unit_test(test_nonnegative_codes),
         cmocka_unit_test(test_nonnegative_atoms),
         cmocka_unit_test(test_resume),

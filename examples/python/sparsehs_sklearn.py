@@ -73,6 +73,7 @@ class KSVD(_Estimator):
                                nonnegative=bool(self.nonnegative), **self._work())
         self.components_, self.error_, self.history_, self.n_iter_ = learnt.D, learnt.rmse, learnt.history, learnt.iterations
         self.state_ = None
+        self.forgetting_ = 1.0  # partial_fit has no sums of these samples, so its own, few at first, must not fade
         return self
 
     def partial_fit(self, X, y=None):
@@ -81,10 +82,11 @@ class KSVD(_Estimator):
         X = validate_data(self, X, reset=not fitted, dtype=[np.float64, np.float32])
         if not fitted:
             self.n_components_ = 2 * X.shape[1] if self.n_components is None else self.n_components
+            self.forgetting_ = None
         start = self.components_ if fitted else self.start
         self.state_ = sparsehs.online(X, self.n_components_, self.sparsity, tolerance=self.tolerance, batch=self.batch_size,
                                       shuffle=False, state=getattr(self, "state_", None), start=start, seed=self.seed,
-                                      nonnegative=bool(self.nonnegative), **self._work())
+                                      nonnegative=bool(self.nonnegative), forgetting=self.forgetting_, **self._work())
         self.components_, self.n_iter_ = self.state_.D, self.state_.batches
         return self
 

@@ -1170,6 +1170,20 @@ def test_keyboard_interrupt_stops(way, interrupts):
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_online_learns_on_from_pieces_of_any_size():
+    Y, D, _ = planted(m=4500, p=20, n=30, s=3, real=np.float32)
+    Y += 0.02 * np.random.default_rng(1).standard_normal(Y.shape).astype(np.float32)
+
+    def error(D):
+        return float(np.sqrt(np.square(Y[4000:] - sparsehs.omp(D, Y[4000:], 3).decode(D)).mean()))
+    learnt = sparsehs.online(Y[:3000], 30, 3, epochs=4, batch=256)
+    for piece in 1, 7, 100:
+        state = learnt
+        for first in range(3000, 3000 + min(1000, 80 * piece), piece):
+            state = sparsehs.online(Y[first:first + piece], 30, 3, shuffle=False, state=state)
+        assert error(state.D) < 1.05 * error(learnt.D)
+
+
 @pytest.mark.parametrize("real", REALS)
 def test_lasso_in_pieces_is_that_of_all_at_once(real):
     Y, D, _ = planted(m=3000, p=40, n=60, s=5, real=real)

@@ -627,8 +627,9 @@ def online(Y: ArrayLike, atoms: int | None = None, sparsity: int | None = None, 
     ksvd, for the first piece; a state that has seen a batch goes on from its own dictionary. test: as of ksvd. Options of the
     library: nonnegative (atoms and codes are >= 0), selection, forgetting, sweeps, seed, start_weight, replace,
     prune_coherence, replace_every, test_every ..., as in sparsehs.h, section 7. forgetting, above 0 and at most 1: each batch
-    multiplies the weight of all before it by this; 1 forgets nothing. By default batch t = 1, 2 ... multiplies by
-    (t / (t + 1))^8, so that the first batches soon count little, and later ones last.
+    multiplies the weight of all before it by this; 1 forgets nothing. By default a batch of b signals multiplies by
+    (t / (t + b))^8, where t are the signals until then and 8 more for each atom: the first ones soon count little, later ones last.
+    A batch without coefficients changes nothing.
 
     Learning in pieces gives what learning at once does with shuffle=False, one epoch, the same options, and whole batches in
     each piece but the last.
@@ -655,11 +656,13 @@ def online(Y: ArrayLike, atoms: int | None = None, sparsity: int | None = None, 
         made = Online(D, state)
     if m == 0:
         return made
+    batch = min(batch, m)
+    before = max(1, round(made.signal_count / batch)) if made.batches else 0  # in batches such as this call has
     history, result = np.zeros((-(-m * epochs // batch) + 1, 7)), np.zeros(2)
     try:
         library.call("online", options, threads, progress, device, p=p, m=m, Y=Y, ldy=ldy, n=n, sparsity=sparsity,
                      tolerance=_tolerance(tolerance), epochs=epochs, shuffle=bool(shuffle), batch=batch, start=start, D=D,
-                     first_batch=made.batches, sums_xx=made.sums_xx, sums_yx=made.sums_yx, history=history,
+                     first_batch=before, sums_xx=made.sums_xx, sums_yx=made.sums_yx, history=history,
                      history_most=len(history), result=result, **_test(test, p, library))
     except Cancelled as cancelled:
         cancelled.best = made._add(history, result)
