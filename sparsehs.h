@@ -2839,7 +2839,7 @@ SHS__OUTLINE shs_status shs__ctx_check(const shs_context *ctx) {
     return SHS_OK;
 }
 
-/* Each thread has scratch, and OpenMP ends the program when it cannot start one. */
+/* More threads take more scratch, and OpenMP ends a program in which it cannot start a thread. */
 enum { SHS__MOST_WORKERS = 1024 };
 
 /* Workers for which per-worker scratch is laid out. */
@@ -3422,8 +3422,8 @@ SHS__OUTLINE shs_status shs__read_all(const shs_context *ctx, int (*read_fn)(voi
     return SHS_OK;
 }
 
-/* Whether so many bytes are read before there is room for what they become. In an arena, which is bounded, they would lie below it
-   for as long as it lives. */
+/* Whether arrays of so many bytes are read into a block that grows before the arrays are allocated. An arena is bounded anyway,
+   and the block would lie below the arrays and keep its room. */
 SHS__PRIVATE int shs__read_ahead(const shs_context *ctx, size_t bytes) {
     if (ctx && ctx->alloc_fn == shs__arena_alloc) return 0;
     return bytes > SHS__READ_BELIEVED;
@@ -15574,7 +15574,7 @@ SHS__PUBLIC size_t shs_ksvd_workspace(const shs_context *ctx, int p, int n, size
     return shs__layout_query(&l);
 }
 
-/* How many signals there are over all ranks, and before this one: several ranks' numbers go into one reduction. A rank that
+/* Counts the signals of all ranks and those of the ranks before this one, by one reduction of a number for each rank. A rank that
    answers for another's number would be counted twice. */
 SHS__PRIVATE shs_status shs__dl_count_signals(shs__dl_learner *w) {
     const shs_context *ctx = w->ctx;
@@ -16060,8 +16060,8 @@ SHS__PRIVATE shs_status shs__on_replace(shs__on_learner *s, size_t k, shs_online
     return status;
 }
 
-/* What a batch of `now` signals leaves of the sums of those before it: (t / (t + now))^8, where t counts the signals, these included,
-   and 8 n more, so that some n signals last from the start. The exponent is chosen on patches of four pictures and on planted
+/* The forgetting factor of a batch of `now` signals: (t / (t + now))^8, where t counts all signals, this batch included, and 8 n
+   more, so that the weight of n signals lasts from the start. The exponent is chosen on patches of four pictures and on planted
    dictionaries, 1,000 to 100,000 signals in 2 to 1,560 batches: from 4 to 16 the errors on other signals differ by a few per cent. */
 SHS__PRIVATE shs_wide shs__on_forgetting(const shs__on_learner *s, shs_wide now) {
     const shs_wide before = (shs_wide)s->o->first_batch * (shs_wide)shs__on_full(s) + (shs_wide)s->report.signal_count;
@@ -16518,7 +16518,7 @@ SHS__PRIVATE shs_real shs__patch_length(int p, const shs_real *y) {
     return shs_nrm2(p, y, 1);
 }
 
-/* One patch into y, its channels' means and its norm taken out on request. */
+/* Copies a patch into y, and takes out the means of its channels and its norm on request. */
 SHS__PRIVATE void shs__patch_get(const shs__patch_grid *g, size_t index, shs_real *y, shs_real *means, shs_real *norm) {
     int area = g->set.width * g->set.height, x0, y0, c, row, i;
     shs__patch_position(g, index, &x0, &y0);
@@ -20630,7 +20630,7 @@ SHS__PRIVATE void shs__pca_borders_layout(shs__layout *l, shs__borders *b, const
 }
 
 /* Adds the differences between each rank's first line and the line above, which is the last line of the nearest earlier rank with
-   lines. The ranks send their last lines one after another, so that a rank needs room for one. The two lines then make a cube. */
+   lines. The ranks send their last lines in turn: no rank needs room for more than one line. The two lines then make a cube. */
 SHS__PRIVATE shs_status shs__pca_border_noise(const shs__pixels *px, shs__neighbour pairs, shs__borders *b, shs_moments *d) {
     size_t samples = (size_t)px->view.samples, used = (size_t)px->view.used, above = 0, x;
     shs_context quiet = *px->ctx;
@@ -22123,7 +22123,7 @@ SHS__PRIVATE shs_status shs__ica_step(shs__expectations *s, const shs_ica_option
    is by how much W changed, y by how much the pull P - W shrank. Near a solution the pull is proportional to the way that is left,
    (solution - W) / mu for the best mu, so it shrinks by y = e / mu, and least squares give mu = e'y / |y|^2: below 1 where steps
    overshoot, above 1 where they fall short. Where the pull did not shrink (e'y <= 0), the longest step is taken.
-   A mixture of sources is a fixed point, too. Plain steps leave it, and so do longer ones, but steps shortened enough settle
+   A mixture of sources is a fixed point, too. Plain and longer steps leave a mixture, but short steps can settle
    there. So steps are shortened only after SHS__ICA_STEPS_UNSHORTENED, when plain ones would swing. Mixtures drive steps of y^2 away
    without swinging, w_i -> w_i^2, so that no length of theirs settles there. */
 #define SHS__ICA_STEPS_UNSHORTENED 30
@@ -22199,8 +22199,8 @@ SHS__PRIVATE int shs__ica_independent(int m, shs__directions which, const shs__i
     return 1;
 }
 
-/* One component after another or all at once, each with its restarts. If no start converges, the result is that of the start with
-   the smallest last change. */
+/* Iterates components in turn, or all of them at once, and restarts what does not converge. If no start converges, the result is
+   that of the start with the smallest last change. */
 SHS__OUTLINE shs_status shs__ica_iterate_all(shs__expectations *s, const shs_ica_options *o, shs__iteration *it) {
     shs_ica_component *c = it->component;
     int m = s->m, most = 3, restart, j;
@@ -24481,7 +24481,7 @@ SHS__PRIVATE shs_wide shs__em_facet(shs__extraction *s, int k) {
 }
 
 /* The volume is that of the facet opposite to a corner times the corner's height above it: the largest with another corner
-   is the farthest pixel along the facet's normal. Each replacement makes the volume larger, so that there is an end. */
+   is the farthest pixel along the facet's normal. Each replacement makes the volume larger, so replacements end. */
 SHS__OUTLINE shs_status shs__em_nfindr(shs__extraction *s) {
     int d = s->d, k, grew = 1;
     size_t sweep;
