@@ -531,6 +531,18 @@ static int names_library(const char *name) {
     return library;
 }
 
+/* The values of a library become reflectance, as its header states them to be: the written table has no place for a factor. */
+static void divide_by_factor(table *t) {
+    double most = 0;
+    int c;
+    if (!(t->factor > 1) && !(t->factor > 0 && t->factor < 1)) return;
+    for (c = 0; c < t->columns; c++)
+        if (is_spectrum(t, c)) most = fmax(most, most_of_column(t, c));
+    refuse_factor(t, most);
+    divide_table(t, t->wavelengths, t->factor);
+    printf("%s: spectra are divided by %.6g, its reflectance scale factor\n", t->name, t->factor);
+}
+
 static void spectra_of_table(const settings *s, char **names) {
     int library = names_library(names[0]), count = 0, c, r;
     table t = library ? library_read(names[0]) : table_read(NULL, names[0]);
@@ -546,6 +558,7 @@ static void spectra_of_table(const settings *s, char **names) {
         if (!(list[r] > 0)) fail(EXIT_ERROR, "%s: wavelength: row %d has none", names[0], r + 1);
         list[r] = to_nanometres(t.unit, list[r]);
     }
+    divide_by_factor(&t);
     p = spectral_plan(s, t.rows, list, names[0]);
     results = ALLOCATE(double, elements(t.columns, p.outputs));
     if (!(steps_of_columns(&p, &t, results) > 0))

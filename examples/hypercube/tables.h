@@ -325,11 +325,17 @@ static char *as_table(char *text, int *percent) {
     return made;
 }
 
-/* Values in percent become shares of 1. */
-static void divide_percents(table *t) {
+/* All but the column of wavelengths. */
+static void divide_table(table *t, int wavelengths, double by) {
     int r, c;
     for (r = 0; r < t->rows; r++)
-        for (c = 1; c < t->columns; c++) t->values[(size_t)r * (size_t)t->columns + (size_t)c] /= 100;
+        for (c = 0; c < t->columns; c++)
+            if (c != wavelengths) t->values[(size_t)r * (size_t)t->columns + (size_t)c] /= by;
+}
+
+/* Values in percent become shares of 1. */
+static void divide_percents(table *t) {
+    divide_table(t, 0, 100);
     printf("%s: its values are divided by 100, as its Y Units are percent\n", t->name);
 }
 
@@ -1381,12 +1387,15 @@ static double most_of_spectra(const job *j, const spectra *s) {
     return most;
 }
 
-/* The header of the library states a scale factor. Divided by the factor, the values are reflectance. */
-static void scale_stated(const job *j, const table *t, spectra *s, const double *gain, const double *bias) {
-    double most = most_of_spectra(j, s);
+static void refuse_factor(const table *t, double most) {
     if (t->factor >= 100 && most > 0 && most <= most_reflectance)
         fail(EXIT_ERROR, "%s: reflectance scale factor: %.6g, but its spectra reach %.4g only: one of the two is wrong",
              t->name, t->factor, most);
+}
+
+/* The header of the library states a scale factor. Divided by the factor, the values are reflectance. */
+static void scale_stated(const job *j, const table *t, spectra *s, const double *gain, const double *bias) {
+    refuse_factor(t, most_of_spectra(j, s));
     if (!gain && !j->in.scale.reflectance) {
         double typical = typical_value(j);
         if (t->factor < 20 || !(typical > 0) || typical > most_reflectance) return;

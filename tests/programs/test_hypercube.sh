@@ -2172,6 +2172,10 @@ for m in pca mnf "ica --components 1" rx; do
     check "${m%% *}: nothing states a scale: it is said" grep -q 'refl.hdr: the pixels are about .*, those that bare.model was fitted to about' err.txt
 done
 fails "a library that contradicts itself" 1 "wrong.sli: reflectance scale factor: 10000, but its spectra reach" unmix scaled.hdr bad.hdr --endmembers wrong.sli
+fails "spectra of a library that contradicts itself" 1 "wrong.sli: reflectance scale factor: 10000, but its spectra reach" spectra wrong.sli bad.csv --smooth 1
+check "spectra of a library x 10000" good spectra large.sli part_of.csv --smooth 1
+check "spectra of a library x 10000: it is said" grep -q 'large.sli: spectra are divided by 10000, its reflectance scale factor' out.txt
+mixes "spectra of a library x 10000, a cube x 250" scaled.hdr part_of.csv
 sed '$a data reflectance gain values = {.004, .004, .008, .004, .004, .002}\ndata reflectance offset values = {0, 0, -.5, 0, 0.1, 0}' mix.hdr >gains.hdr; cp mix.img gains.img
 awk -F, -v OFS=, 'NR > 1 { g = NR == 4 ? .008 : NR == 7 ? .002 : .004; o = NR == 4 ? -.5 : NR == 6 ? .1 : 0; $2 = g * $2 + o; $3 = g * $3 + o } 1' mix.csv >t.csv
 mixes "reflectances by gains and offsets" gains.hdr t.csv
