@@ -265,19 +265,6 @@ static sensor sensor_read(const char *name) {
     return sensor_of_table(name);
 }
 
-/* The usual distance of bands side by side: the median. */
-static double usual_step(int n, const double *x) {
-    double *steps, step;
-    int i;
-    if (n < 2) return 0;
-    steps = ALLOCATE(double, n);
-    for (i = 0; i + 1 < n; i++) steps[i] = x[i + 1] - x[i];
-    qsort(steps, (size_t)(n - 1), sizeof *steps, ascending);
-    step = steps[(n - 1) / 2];
-    free(steps);
-    return step;
-}
-
 /* Whether a band of the spectra lies within `reach` of a wavelength: bad bands and deleted channels leave gaps, in which nothing
    was measured. */
 static int is_measured(int n, const double *x, double wavelength, double reach) {

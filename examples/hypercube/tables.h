@@ -1233,6 +1233,85 @@ static void compare_detectors(const row_runs *rows, const double *list, int coun
     }
 }
 
+/* The usual distance of bands side by side: the median. */
+static double usual_step(int n, const double *x) {
+    double *steps, step;
+    int i;
+    if (n < 2) return 0;
+    steps = ALLOCATE(double, n);
+    for (i = 0; i + 1 < n; i++) steps[i] = x[i + 1] - x[i];
+    qsort(steps, (size_t)(n - 1), sizeof *steps, ascending);
+    step = steps[(n - 1) / 2];
+    free(steps);
+    return step;
+}
+
+/* Different wavelengths of `count` ascending rows. Returns how many there are. */
+static int different_wavelengths(const row_order *order, int count, double *to) {
+    int i, different = 0;
+    for (i = 0; i < count; i++)
+        if (!different || order[i].at > to[different - 1]) to[different++] = order[i].at;
+    return different;
+}
+
+/* Whether both ends lie in, or little beyond, a window of water vapour, which libraries of field spectrometers lack. */
+static int is_water_gap(double low, double high) {
+    const double beyond = 60;
+    return (low > 1340 - beyond && high < 1450 + beyond) || (low > 1790 - beyond && high < 1970 + beyond);
+}
+
+/* Between two rows of a detector that stand farther apart than those around them. */
+typedef struct row_gap {
+    double low, high, usual; /* wavelengths of its ends; the usual step around it */
+    int run;
+} row_gap;
+
+/* Nothing was measured in a gap, and a straight line across it would invent the bands within it. Where rows are coarser than
+   bands, all bands are interpolated, and a gap tells less. */
+static void look_into_gap(const job *j, const table *t, const row_runs *rows, const row_gap *gap, const double *all,
+                          const row_place *places) {
+    const double low = gap->low, high = gap->high;
+    int i, count = 0, first = 0, last = 0;
+    for (i = 0; i < j->cube.band_count; i++) {
+        const double at = all[j->bands[i]];
+        if (!(places[i].share > 0) || at <= low || at >= high || rows->runs.of[places[i].low] != gap->run) continue;
+        if (!count) first = j->bands[i] + 1;
+        last = j->bands[i] + 1;
+        count++;
+    }
+    if (count < 2) return;
+    if (is_water_gap(low, high) || gap->usual * count > 1.5 * (high - low)) {
+        warn("%s: wavelength: no rows between %.6g and %.6g nm, where %d bands in use lie (%d to %d of %s): they are interpolated "
+             "across this gap; --bands or --bbl leaves them out",
+             t->name, low, high, count, first, last, j->in.header_name);
+        return;
+    }
+    fail(EXIT_ERROR,
+         "%s: wavelength: no rows between %.6g and %.6g nm, where %d bands in use lie (%d to %d of %s), and its rows are %.3g nm apart: "
+         "--bands or --bbl leaves these bands out",
+         t->name, low, high, count, first, last, j->in.header_name, gap->usual);
+}
+
+/* Steps between rows that are far wider than those on either side. */
+static void look_for_gaps(const job *j, const table *t, const row_runs *rows, const double *all, const row_place *places) {
+    enum { NEARBY = 9 };
+    double *at = ALLOCATE(double, t->rows);
+    row_gap gap;
+    int i;
+    for (gap.run = 0; gap.run < rows->runs.count; gap.run++) {
+        const int first = rows->first[gap.run];
+        const int count = different_wavelengths(rows->order + first, rows->first[gap.run + 1] - first, at);
+        for (i = 1; i < count; i++) {
+            const int below = smaller(i, NEARBY), above = smaller(count - i, NEARBY);
+            gap.low = at[i - 1];
+            gap.high = at[i];
+            gap.usual = fmax(usual_step(below, at + i - below), usual_step(above, at + i));
+            if (gap.usual > 0 && gap.high - gap.low > 3 * gap.usual) look_into_gap(j, t, rows, &gap, all, places);
+        }
+    }
+    free(at);
+}
+
 /* Linear between the rows around each band. */
 static void place_between(const job *j, table *t, const double *list, row_place *places) {
     const cube_file *in = &j->in;
@@ -1252,6 +1331,7 @@ static void place_between(const job *j, table *t, const double *list, row_place 
             fail(EXIT_ERROR, "%s: wavelength: the table does not reach %.6g nm, band %d of %s: it has %.6g to %.6g nm (%s)",
                  t->name, all[band], band + 1, in->header_name, low, high, t->unit->name);
     }
+    look_for_gaps(j, t, &rows, all, places);
     free(rows.runs.of);
     free(rows.order);
     free(rows.first);

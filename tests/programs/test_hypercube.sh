@@ -2124,6 +2124,24 @@ for list in 1000,800,700,600,500,400 400.1,500.123456789012,600.2,700.3000000000
     check "$list: its own endmembers" good unmix list.hdr same.hdr --endmembers own.csv
 done
 
+# Bands in use in a gap of the rows: a line across it would invent them.
+lines_of() { { head -1 fine.csv; awk -F, -v a="$1" -v b="$2" 'NR > 1 && ($1 < a || $1 > b)' fine.csv; } >gap.csv; }
+good spectra scene.hdr fine.csv --at 71,105
+awk -F, -v OFS=, 'NR < 2 { print "wavelength (nm)", "a" } NR > 1 { if (NR > 2) print (x + $1) / 2, (y + $2) / 2; x = $1; y = $2; print x, y }' fine.csv >t.csv
+mv t.csv fine.csv
+check "a gap: the whole table" good detect scene.hdr same.hdr --target fine.csv --bbl
+lines_of 2100 2260
+fails "a gap" 1 "gap.csv: wavelength: no rows between 2097 and 2266.7 nm, where 7 bands in use lie (82 to 88 of scene.hdr)" detect scene.hdr bad.hdr --target gap.csv --bbl
+check "a gap: without its bands" good detect scene.hdr same.hdr --target gap.csv --bands 1-45,51-66,75-81,89-100
+lines_of 2105 2125; check "a gap: one band" good detect scene.hdr same.hdr --target gap.csv --bbl
+lines_of 1790 1960; check "a gap: water vapour: runs" run detect scene.hdr same.hdr --target gap.csv
+check "a gap: water vapour: it is said" grep -q 'gap.csv: wavelength: no rows between .* bands in use lie (.*they are interpolated' err.txt
+awk -F, 'NR < 2 || NR % 14 == 2' fine.csv >t.csv; awk -F, '$1 < 1700 || $1 > 2400 || NR < 2' t.csv >gap.csv
+check "a gap: rows that are coarse: runs" run detect scene.hdr same.hdr --target gap.csv --wavelengths 410:2300
+check "a gap: rows that are coarse: it is said" grep -q 'gap.csv: wavelength: no rows between .* they are interpolated' err.txt
+check "endmembers of some bands" good endmembers scene.hdr own.csv --bands 1-45,51-66,75-80,90-100 --count 3
+fails "endmembers of some bands: for all" 1 "own.csv: wavelength: no rows between .* where 9 bands in use lie (81 to 89 of scene.hdr)" unmix scene.hdr bad.hdr --endmembers own.csv --bbl
+
 echo "== scales of two sides"
 # The cube holds reflectance x 250, and its header says so.
 sed '$a reflectance scale factor = 250' mix.hdr >scaled.hdr; cp mix.img scaled.img
