@@ -185,21 +185,21 @@ static void sensor_finish(sensor *s, int widths) {
 
 static sensor sensor_of_cube(const char *name) {
     cube_file f = cube_open(name, NULL);
-    double *fwhm = header_list(&f.text, "fwhm", f.bands);
     sensor s;
-    int i;
+    int i, stated;
     if (!has_wavelengths(&f)) fail(EXIT_ERROR, "%s: wavelength: %s, and --resample needs it", name, wavelengths_missing(&f));
     s.count = f.bands;
     s.centre = bands_in_nanometres(&f, NULL, f.bands);
-    s.width = ALLOCATE(double, f.bands);
-    for (i = 0; i < f.bands && fwhm; i++) {
-        if (!(fwhm[i] > 0)) fail(EXIT_ERROR, "%s: fwhm: band %d has %.6g: --resample needs widths above 0", name, i + 1, fwhm[i]);
-        s.width[i] = fwhm[i] * unit_of(&f)->factor;
-        if (unit_of(&f)->reciprocal) s.width[i] = s.centre[i] * fwhm[i] / f.axis.wavelength[i];
+    s.width = widths_in_nanometres(&f, s.centre);
+    stated = s.width != NULL;
+    for (i = 0; stated && i < f.bands; i++)
+        if (!(s.width[i] > 0))
+            fail(EXIT_ERROR, "%s: fwhm: band %d has %.6g: --resample needs widths above 0", name, i + 1, s.width[i]);
+    if (!stated) {
+        printf("%s: no fwhm: a band is as wide as it is far from its neighbours\n", name);
+        s.width = ALLOCATE(double, f.bands);
     }
-    if (!fwhm) printf("%s: no fwhm: a band is as wide as it is far from its neighbours\n", name);
-    sensor_finish(&s, fwhm != NULL);
-    free(fwhm);
+    sensor_finish(&s, stated);
     cube_close(&f);
     return s;
 }

@@ -1233,15 +1233,20 @@ static void compare_detectors(const row_runs *rows, const double *list, int coun
     }
 }
 
-/* The usual distance of bands side by side: the median. */
+/* The median. The list is sorted. */
+static double usual_of(int n, double *list) {
+    qsort(list, (size_t)n, sizeof *list, ascending);
+    return list[(n - 1) / 2];
+}
+
+/* The usual distance of bands side by side. */
 static double usual_step(int n, const double *x) {
     double *steps, step;
     int i;
     if (n < 2) return 0;
     steps = ALLOCATE(double, n);
     for (i = 0; i + 1 < n; i++) steps[i] = x[i + 1] - x[i];
-    qsort(steps, (size_t)(n - 1), sizeof *steps, ascending);
-    step = steps[(n - 1) / 2];
+    step = usual_of(n - 1, steps);
     free(steps);
     return step;
 }
@@ -1312,6 +1317,38 @@ static void look_for_gaps(const job *j, const table *t, const row_runs *rows, co
     free(at);
 }
 
+/* Sorts the wavelengths and returns their usual step. */
+static double sorted_step(int n, double *x) {
+    qsort(x, (size_t)n, sizeof *x, ascending);
+    return usual_step(n, x);
+}
+
+/* Says it where rows are finer than bands, and bands far wider than rows are apart: the sensor sees means of such rows. list: the
+   wavelengths of the rows. */
+static void compare_widths(const job *j, const table *t, const double *list) {
+    const int used = j->cube.band_count;
+    double *all = bands_in_nanometres(&j->in, NULL, j->in.bands), *widths = widths_in_nanometres(&j->in, all);
+    double *rows = ALLOCATE(double, t->rows), *wide = ALLOCATE(double, used), low = HUGE_VAL, high = 0, width, step;
+    int i, count = 0;
+    for (i = 0; i < used && widths; i++) {
+        low = fmin(low, all[j->bands[i]]);
+        high = fmax(high, all[j->bands[i]]);
+        wide[i] = widths[j->bands[i]];
+    }
+    for (i = 0; i < t->rows; i++)
+        if (list[i] >= low && list[i] <= high) rows[count++] = list[i];
+    step = sorted_step(count, rows);
+    width = usual_of(used, wide);
+    if (step > 0 && width > 2 * step && width < high - low && sorted_step(j->in.bands, all) > 1.5 * step)
+        printf("%s: rows %.3g nm apart, bands of %s %.3g nm wide: 'spectra %s OUT.csv --resample %s' makes spectra as the sensor "
+               "sees them\n",
+               t->name, step, j->in.header_name, width, t->name, j->in.header_name);
+    free(all);
+    free(widths);
+    free(rows);
+    free(wide);
+}
+
 /* Linear between the rows around each band. */
 static void place_between(const job *j, table *t, const double *list, row_place *places) {
     const cube_file *in = &j->in;
@@ -1372,6 +1409,7 @@ static void place_by_wavelength(const job *j, table *t, row_place *places) {
     }
     for (r = 0; r < t->rows; r++) list[r] = to_nanometres(t->unit, list[r]);
     if (!place_same(j, t, list, places)) place_between(j, t, list, places);
+    compare_widths(j, t, list);
     free(list);
 }
 

@@ -255,6 +255,18 @@ static double *bands_in_nanometres(const cube_file *f, const int *bands, int cou
     return list;
 }
 
+/* The widths of all bands in nanometres; NULL: the header has none. centre: their wavelengths in nanometres. */
+static double *widths_in_nanometres(const cube_file *f, const double *centre) {
+    double *list = header_list(&f->text, "fwhm", f->bands);
+    const wave_unit *unit = unit_of(f);
+    int i;
+    for (i = 0; list && i < f->bands; i++) {
+        if (unit->reciprocal) list[i] *= centre[i] / f->axis.wavelength[i];
+        else list[i] *= unit->factor;
+    }
+    return list;
+}
+
 /* Returns the heading of a column of wavelengths. Nanometres need no unit, because readers try nanometres first. */
 static char *wavelength_heading(const cube_file *f) {
     const char *units = f->axis.units;

@@ -2141,6 +2141,16 @@ check "a gap: rows that are coarse: runs" run detect scene.hdr same.hdr --target
 check "a gap: rows that are coarse: it is said" grep -q 'gap.csv: wavelength: no rows between .* they are interpolated' err.txt
 check "endmembers of some bands" good endmembers scene.hdr own.csv --bands 1-45,51-66,75-80,90-100 --count 3
 fails "endmembers of some bands: for all" 1 "own.csv: wavelength: no rows between .* where 9 bands in use lie (81 to 89 of scene.hdr)" unmix scene.hdr bad.hdr --endmembers own.csv --bbl
+# Rows that are finer than the bands are wide.
+{ cat scene.hdr; echo "fwhm = {$(yes 21.2 | head -100 | paste -sd,)}"; } >wide.hdr; cp scene.img wide.img
+sed "s/^fwhm.*/fwhm = {$(yes 22 | head -100 | paste -sd,)}/" wide.hdr >wider.hdr; cp scene.img wider.img
+check "bands as wide as two rows are apart" good detect wide.hdr same.hdr --target fine.csv --bbl
+check "bands as wide as two rows are apart: nothing is said" bash -c "! grep -q resample out.txt"
+check "wider bands: runs" good detect wider.hdr same.hdr --target fine.csv --bbl
+check "wider bands: it is said" grep -q "^fine.csv: rows 10.6 nm apart, bands of wider.hdr 22 nm wide: 'spectra fine.csv OUT.csv --resample wider.hdr'" out.txt
+check "wider bands: as the sensor sees them" good spectra fine.csv seen.csv --resample wider.hdr
+check "wider bands: as the sensor sees them: runs" good detect wider.hdr same.hdr --target seen.csv --bands 2-45,51-66,75-99
+check "wider bands: as the sensor sees them: nothing is said" bash -c "! grep -q resample out.txt"
 
 echo "== scales of two sides"
 # The cube holds reflectance x 250, and its header says so.
