@@ -1106,6 +1106,8 @@ static char *find_header(const char *name, const char **data_name) {
         free(first);
         return second;
     }
+    if (is_regular(second, &size) && !lead_to_one_file(first, second))
+        warn("%s: it is read by %s, and there is %s, too: name the header that describes it", name, first, second);
     free(second);
     return first;
 }

@@ -104,6 +104,16 @@ static void put_in_place(const char *part, const char *name) {
     forget_part(part);
 }
 
+/* Programs look for x.img.hdr before x.hdr: an old one would describe the new data. */
+static void refuse_other_header(const cube_file *f) {
+    char *other = joined(f->data_name, ".hdr");
+    uint64_t size;
+    if (is_regular(other, &size) && strcmp(other, f->header_name) != 0 && !lead_to_one_file(other, f->header_name))
+        fail(EXIT_ERROR, "%s: it is there already, and programs would read the new %s by it, not by %s: remove it, or choose another name",
+             other, f->data_name, f->header_name);
+    free(other);
+}
+
 /* The names of a new cube's files. */
 static void cube_name(cube_file *f, const char *header_name) {
     char *header_place, *data_place;
@@ -111,6 +121,7 @@ static void cube_name(cube_file *f, const char *header_name) {
     f->data_name = derived_name(header_name, "", ".img");
     will_write(header_name);
     will_write(f->data_name);
+    refuse_other_header(f);
     header_place = place_of(header_name);
     data_place = place_of(f->data_name);
     f->part.name = joined(data_place, ".part");

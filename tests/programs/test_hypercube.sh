@@ -113,7 +113,14 @@ check "info data.img finds data.img.hdr" is "$(band_of data.img)" "20 21.5 23 0"
 check "info data.img.hdr finds data.img" is "$(band_of data.img.hdr)" "20 21.5 23 0"
 check "pca data.img" good pca data.img same.hdr
 fails "data.img over itself" 2 "would replace the input" pca data.img data.hdr
-rm data.img.hdr
+cp data.img.hdr data.hdr
+check "two headers of one data file: runs" run info data.img
+check "two headers of one data file: it is said once" is "$(grep -c 'data.img: it is read by data.img.hdr, and there is data.hdr, too' err.txt)" 1
+check "two headers of one data file: one is named" good info data.hdr
+cp bsq.img copy.img; cp bsq.hdr copy.hdr; cp data.img.hdr old.img.hdr
+fails "an old header would describe the output" 1 "old.img.hdr: it is there already, and programs would read the new old.img by it, not by old.hdr" convert copy.hdr old.hdr --interleave bip
+check "an old header would describe the output: nothing is written" test ! -e old.img
+rm data.hdr data.img.hdr old.img.hdr copy.*
 fails "a data file without a header" 1 "data.img: its header is missing: neither data.img.hdr nor data.hdr" pca data.img bad.hdr
 fails "no data file, no header" 1 "nowhere: its header is missing: there is no nowhere.hdr$" pca nowhere bad.hdr
 fails "a data file that is not there, beside a header" 1 "bsq.zzz: it is no file; there is a header bsq.hdr, which may be named instead" pca bsq.zzz bad.hdr
