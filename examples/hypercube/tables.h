@@ -1297,9 +1297,9 @@ static void look_into_gap(const job *j, const table *t, const row_runs *rows, co
          t->name, low, high, count, first, last, j->in.header_name, gap->usual);
 }
 
-/* Steps between rows that are far wider than those on either side. */
+/* Steps between rows that are far wider than those on either side, of which a few must be there to compare with. */
 static void look_for_gaps(const job *j, const table *t, const row_runs *rows, const double *all, const row_place *places) {
-    enum { NEARBY = 9 };
+    enum { FEWEST = 4, NEARBY = 9 };
     double *at = ALLOCATE(double, t->rows);
     row_gap gap;
     int i;
@@ -1310,7 +1310,9 @@ static void look_for_gaps(const job *j, const table *t, const row_runs *rows, co
             const int below = smaller(i, NEARBY), above = smaller(count - i, NEARBY);
             gap.low = at[i - 1];
             gap.high = at[i];
-            gap.usual = fmax(usual_step(below, at + i - below), usual_step(above, at + i));
+            gap.usual = 0;
+            if (below >= FEWEST) gap.usual = usual_step(below, at + i - below);
+            if (above >= FEWEST) gap.usual = fmax(gap.usual, usual_step(above, at + i));
             if (gap.usual > 0 && gap.high - gap.low > 3 * gap.usual) look_into_gap(j, t, rows, &gap, all, places);
         }
     }
