@@ -1518,7 +1518,13 @@ static void scale_stated(const job *j, const table *t, spectra *s, const double 
     refuse_factor(t, most_of_spectra(j, s));
     if (!gain && !j->in.scale.reflectance) {
         double typical = typical_value(j);
-        if (t->factor < 20 || !(typical > 0) || typical > most_reflectance) return;
+        const int reflectances = typical > 0 && typical <= most_reflectance;
+        if (t->factor < 20 || !reflectances) {
+            if (!reflectances || t->factor > 1 || t->factor < 1)
+                printf("%s: spectra are taken as they are, reflectance x %.6g: %s states no factor\n", t->name, t->factor,
+                       j->in.header_name);
+            return;
+        }
         printf("%s: spectra are divided by %.6g, its reflectance scale factor: the pixels are reflectances\n", t->name,
                t->factor);
     } else if (t->factor > 1 || t->factor < 1)

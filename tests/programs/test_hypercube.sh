@@ -2207,6 +2207,10 @@ for m in pca mnf "ica --components 1" rx; do
     check "${m%% *}: nothing states a scale: it is said" grep -q 'refl.hdr: the pixels are about .*, those that bare.model was fitted to about' err.txt
 done
 fails "a library that contradicts itself" 1 "wrong.sli: reflectance scale factor: 10000, but its spectra reach" unmix scaled.hdr bad.hdr --endmembers wrong.sli
+mixes "a library x 250, a cube that states nothing" mix.hdr same_scale.sli
+check "a library x 250, a cube that states nothing: it is said" grep -q 'same_scale.sli: spectra are taken as they are, reflectance x 250: mix.hdr states no factor' out.txt
+mixes "a library x 250, reflectances" refl.hdr same_scale.sli
+check "a library x 250, reflectances: nothing of that is said" bash -c "! grep -q 'as they are' out.txt"
 fails "spectra of a library that contradicts itself" 1 "wrong.sli: reflectance scale factor: 10000, but its spectra reach" spectra wrong.sli bad.csv --smooth 1
 check "spectra of a library x 10000" good spectra large.sli part_of.csv --smooth 1
 check "spectra of a library x 10000: it is said" grep -q 'large.sli: spectra are divided by 10000, its reflectance scale factor' out.txt
