@@ -258,9 +258,33 @@ static char *behind_key(const char *line, const char *key) {
     return tidy_text(line + strlen(key), end, 0);
 }
 
-/* The first line that begins with a digit, a sign or a point; the end of the text: there is none. */
+static int begins_as_number(const char *line) {
+    return !is_empty_line(line) && strchr("0123456789+-.", line[strspn(line, " \t")]);
+}
+
+/* Two cells or more, all of them numbers. */
+static int is_line_of_numbers(const char *line) {
+    const char separator = separator_of(line);
+    double number;
+    int count, c, numbers;
+    char **cells;
+    if (!begins_as_number(line)) return 0;
+    cells = table_cells(&line, separator, &count);
+    numbers = count > 1;
+    for (c = 0; c < count && numbers; c++) numbers = cell_number(cells[c], separator, &number);
+    free_cells(cells, count);
+    return numbers;
+}
+
+/* The first line of numbers; the end of the text: there is none. A key's value may go on in a line that begins with a digit, but not
+   directly above the numbers: there one of them is torn, and is told of later. */
 static const char *first_numbers(const char *text) {
-    while (*text && (is_empty_line(text) || !strchr("0123456789+-.", text[strspn(text, " \t")]))) text = next_line(text);
+    const char *begun = NULL;
+    for (; *text && !is_line_of_numbers(text); text = next_line(text)) {
+        if (!begins_as_number(text)) begun = NULL;
+        else if (!begun) begun = text;
+    }
+    if (begun) return begun;
     return text;
 }
 
@@ -293,7 +317,7 @@ static char *headings_of_keys(const char *text, const char *numbers, enum export
         if (value && !name) name = value;
         else free(value);
         value = behind_key(at, "Y Units:");
-        if (value && strstr(value, "ercent")) *percent = 1;
+        if (value && (strstr(value, "ercent") || strchr(value, '%'))) *percent = 1;
         free(value);
         value = behind_key(at, "X Units:");
         if (!value && kind == ENVI_PLOT && begins_with(at, "Column ") && strchr(at, ':'))
@@ -304,6 +328,15 @@ static char *headings_of_keys(const char *text, const char *numbers, enum export
     if (name) add_heading(headings, separator, name);
     free(name);
     return headings;
+}
+
+/* Above its numbers splib06 has lines that are no keys. */
+static void refuse_splib06(const char *name, const char *text) {
+    if (begins_with(text + strspn(text, " \t"), "USGS Digital Spectral Library"))
+        fail(EXIT_ERROR,
+             "%s: a text of USGS splib06: delete the lines above its numbers, and begin with a line of headings, as "
+             "'wavelength_um kaolinite kaolinite_std'",
+             name);
 }
 
 /* The text as a table: one line of headings in place of the lines of keys, of which empty lines stay, so that messages number
@@ -394,6 +427,7 @@ static table table_read_with(const char *name, int with_names) {
     const char *start, *at, *first, *second, *last, *comment = NULL;
     size_t lines;
     int line, count;
+    refuse_splib06(name, text);
     text = as_table(text, &percent);
     start = after_byte_order_mark(text);
     if (begins_with(start, "sep=")) start = next_line(start); /* Excel's */
@@ -1417,8 +1451,12 @@ static void place_by_wavelength(const job *j, table *t, row_place *places) {
 
 static void fail_for_rows(const job *j, const table *t) {
     const int bands = j->in.bands, turned = t->columns >= bands && t->columns <= bands + 1;
+    const char *advice = "";
+    if (turned) advice = ". Has it a spectrum in each row? A table has a row for each band";
+    if (begins_with(heading_of(t, 0), "splib07"))
+        advice = ". USGS splib07 has wavelengths in a file of their own: paste -d, WAVELENGTHS.txt SPECTRUM.txt makes a table of both";
     fail(EXIT_ERROR, "%s: rows: %d, but %s has %d bands, of which %d are in use%s", t->name, t->rows, j->in.header_name, bands,
-         j->cube.band_count, turned ? ". Has it a spectrum in each row? A table has a row for each band" : "");
+         j->cube.band_count, advice);
 }
 
 /* Assigns row i to band i: of all bands, or of the bands in use. */

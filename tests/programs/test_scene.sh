@@ -611,6 +611,8 @@ for end in '' '\r'; do
     check "a plot of ENVI" good spectra plot.txt same.csv --smooth 1
     check "a plot of ENVI: as a table of it" cmp same.csv known_same.csv
 done
+sed 's/ 400.000000/ 4o0.000000/' plot.txt >torn.txt
+fails "a plot of ENVI: a torn number in its first line" 1 "torn.txt: line 5: '4o0.000000' is no number" spectra torn.txt bad.csv --smooth 1
 sed 's/ 600.000000/ 6o0.000000/' plot.txt >torn.txt
 fails "a plot of ENVI: a torn number" 1 "torn.txt: line 7: '6o0.000000' is no number" spectra torn.txt bad.csv --smooth 1
 { printf 'Name: one\nType: mineral\nClass: silicate\nParticle Size: Fine\nX Units: Wavelength (micrometers)\n'
@@ -619,6 +621,21 @@ fails "a plot of ENVI: a torn number" 1 "torn.txt: line 7: '6o0.000000' is no nu
 check "a text of ECOSTRESS" good spectra eco.txt same.csv --smooth 1
 check "a text of ECOSTRESS: says that it divides by 100" grep -q 'eco.txt: its values are divided by 100, as its Y Units are percent' out.txt
 check "a text of ECOSTRESS: as a table of it" is "$(sort -n same.csv | xargs)" "wavelength (nm),one $(cut -d, -f1,2 known_same.csv | tail -n +2 | xargs)"
+sed 's/^Class:.*/&\n12.5 % quartz\n7/; s/(percent)/(%)/' eco.txt >t.txt
+mv same.csv eco.csv
+check "a text of ECOSTRESS: a value that goes on behind a digit" good spectra t.txt same.csv --smooth 1
+check "a text of ECOSTRESS: a value that goes on behind a digit, and %" cmp same.csv eco.csv
+{ printf '     USGS Digital Spectral Library splib06a\n  Clark and others 2007\n\n line 15 title\nKaolinite CM9   W1R1Ba   AREF\n'
+  tail -n +2 known.csv | awk -F, '{ print "  " $1 / 1000, $2, "0.000000" }'; } >usgs.txt
+fails "a text of splib06" 1 "usgs.txt: a text of USGS splib06: delete the lines above its numbers" spectra usgs.txt bad.csv --smooth 1
+{ echo wavelength_um kaolinite kaolinite_std; sed 1,5d usgs.txt; } >t.txt
+check "a text of splib06: as its message says" good spectra t.txt same.csv --smooth 1
+{ echo ' splib07a Record=5732: Kaolinite CM9 BECKb AREF'; seq 0.1 0.1 0.9; } >usgs.txt
+{ echo ' splib07a Record=1: Wavelengths BECK 0.2-3.0 microns'; seq 0.4 0.1 1.2; } >waves.txt
+header four 1 1 4 1 bsq 'wavelength units = nm' 'wavelength = {400,500,600,700}'; printf '\001\001\002\002' >four.img
+fails "a text of splib07" 1 "usgs.txt: rows: 9, but four.hdr has 4 bands.* USGS splib07 .*: paste -d, WAVELENGTHS.txt SPECTRUM.txt" unmix four.hdr bad.hdr --endmembers usgs.txt
+paste -d, waves.txt usgs.txt >t.txt
+check "a text of splib07: as its message says" good unmix four.hdr same.hdr --endmembers t.txt --constraint nonnegative
 
 echo "== two cubes"
 # Differences (3, 4) and none; angles of 90 degrees, and none; a missing pixel.
