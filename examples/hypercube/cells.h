@@ -219,12 +219,25 @@ static int end_behind_cells(char *text) {
     return rows;
 }
 
+/* It may be the data file of a library or a cube, whose header is what is to be named. */
+static void fail_for_bytes(const char *name) {
+    char *header_name = joined(name, ".hdr");
+    uint64_t size;
+    if (!is_regular(header_name, &size)) {
+        free(header_name);
+        header_name = derived_name(name, "", ".hdr");
+    }
+    if (is_regular(header_name, &size))
+        fail(EXIT_ERROR, "%s: not a table: it holds a byte of zero, and text has none; name its header in its place: %s", name, header_name);
+    fail(EXIT_ERROR, "%s: not a table: it holds a byte of zero, and text has none", name);
+}
+
 /* The bytes of a file as text in UTF-8. */
 static char *text_of_bytes(const char *name, const unsigned char *bytes, size_t size) {
     char *text;
     if (is_utf16((const char *)bytes, size) && size > 3)
         fail(EXIT_ERROR, "%s: it is UTF-16 text, or no table: save it as UTF-8", name);
-    if (memchr(bytes, 0, size)) fail(EXIT_ERROR, "%s: not a table: it holds a byte of zero, and text has none", name);
+    if (memchr(bytes, 0, size)) fail_for_bytes(name);
     text = copy_text((const char *)bytes, (const char *)bytes + size);
     if (!strchr(text, '\n')) /* old programs end lines by a carriage return alone */
         for (size = 0; text[size]; size++)

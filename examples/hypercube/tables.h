@@ -479,6 +479,7 @@ static void name_columns(table *t, const cube_file *f) {
     char **items;
     if (!list) return;
     items = split_items(list, &count);
+    drop_last_comma(items, &count, f->lines);
     if (count == f->lines)
         for (k = 0; k < count; k++) t->names[k] = joined(items[k], "");
     else

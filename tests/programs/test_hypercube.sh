@@ -1540,6 +1540,15 @@ check "a library of other names: numbers" grep -qx '  ace 2}' spectra.hdr
 sed "\$a bbl = {0$(seq 2 "$(($(wc -l <whole.csv) - 1))" | sed 's/.*/,1/' | tr -d '\n')}" library.hdr >badband.hdr; cp library.sli badband.sli
 check "a library with a bad band: runs" run detect scene.hdr spectra.hdr --bbl --library badband.sli
 check "a library: abundances" good unmix scene.hdr spectra.hdr --bbl --endmembers library.sli --constraint nonnegative
+sed 's/{ paint, dark }/{ paint, dark, }/' library.hdr >commas.hdr
+check "a library, a comma behind the last name" good detect scene.hdr same.hdr --bbl --target commas.sli --method ace
+check "a library, a comma behind the last name: the names" grep -qx '  dark}' same.hdr
+for e in '' .dat; do
+    cp library.sli lib$e; cp library.hdr lib.hdr
+    fails "a library's data 'lib$e'" 1 "lib$e: not a table: it holds a byte of zero.* name its header in its place: lib.hdr" detect scene.hdr bad.hdr --bbl --target lib$e
+    check "a library's data 'lib$e': by the header" good detect scene.hdr same.hdr --bbl --target lib.hdr --method ace
+    rm lib$e
+done
 fails "a cube in place of a library" 1 "scene.hdr: file type: it is no ENVI Spectral Library" detect scene.hdr bad.hdr --target scene.hdr
 fails "a library that is not there" 1 "none_such.sli: its header is missing" detect scene.hdr bad.hdr --target none_such.sli
 # The header of a library is an input, as the library is; so are the data of one that is named by its header.
