@@ -28,7 +28,10 @@ typedef struct similarity_plan {
     int n, count, best; /* best: outputs are the best spectrum's number and its score; else the scores of all */
     const spectra *of;
     rated_spectrum *spectra;
+    double *side_by_side; /* of SIDE spectra at a time the first values, the second ...; 0 beyond the last; NULL: not needed */
 } similarity_plan;
+
+enum { SIDE = 8 };
 
 static int takes_shares(enum similarity which) { return which == SIMILAR_SID || which == SIMILAR_SIDSAM; }
 
@@ -57,11 +60,30 @@ static rated_spectrum rate_spectrum(enum similarity which, int n, const double *
     return r;
 }
 
-static double cosine_of(int n, const rated_spectrum *a, const rated_spectrum *b) {
-    double product = 0;
-    int i;
-    for (i = 0; i < n; i++) product += a->values[i] * b->values[i];
-    return limited(product / (a->length * b->length), -1, 1);
+/* The cosines with all spectra, from -1 to 1, or NaN. Sums of several spectra side by side need not wait for each other, and each
+   is added up in the order of the bands. */
+static void cosines_of(const similarity_plan *p, const rated_spectrum *pixel, double *cosines) {
+    int k, i, l;
+    for (k = 0; k < p->count; k += SIDE) {
+        const double *values = p->side_by_side + elements(k, p->n);
+        double sum[SIDE];
+        for (l = 0; l < SIDE; l++) sum[l] = 0;
+        for (i = 0; i < p->n; i++) {
+            const double value = pixel->values[i];
+            for (l = 0; l < SIDE; l++) sum[l] += value * values[l];
+            values += SIDE;
+        }
+        for (l = 0; l < SIDE && k + l < p->count; l++)
+            cosines[k + l] = limited(sum[l] / (pixel->length * p->spectra[k + l].length), -1, 1);
+    }
+}
+
+static double *put_side_by_side(const similarity_plan *p) {
+    double *to = ALLOCATE(double, elements(p->count + SIDE - 1, p->n));
+    int k, i;
+    for (k = 0; k < p->count; k++)
+        for (i = 0; i < p->n; i++) to[elements(k / SIDE * SIDE, p->n) + elements(i, SIDE) + (size_t)(k % SIDE)] = p->spectra[k].values[i];
+    return to;
 }
 
 /* NaN where the angle is not below a right one. */
@@ -94,9 +116,7 @@ static double jeffries_matusita(const rated_spectrum *a, const rated_spectrum *b
 }
 
 /* NaN where it has no value. */
-static double similarity_of(enum similarity which, int n, const rated_spectrum *a, const rated_spectrum *b) {
-    double cosine = 1;
-    if (which != SIMILAR_SID) cosine = cosine_of(n, a, b);
+static double similarity_of(enum similarity which, int n, double cosine, const rated_spectrum *a, const rated_spectrum *b) {
     if (!a->positive || !b->positive) return NO_NUMBER;
     switch (which) {
     case SIMILAR_SAM: return acos(cosine);
@@ -107,14 +127,32 @@ static double similarity_of(enum similarity which, int n, const rated_spectrum *
     }
 }
 
-/* room: 2 n. */
+/* The largest cosine is the smallest angle, and costs no arc cosine. */
+static void smallest_angle(const similarity_plan *p, const double *cosines, double *outputs) {
+    int best = -1, k;
+    for (k = 0; k < p->count; k++)
+        if (!isnan(cosines[k]) && (best < 0 || cosines[k] > cosines[best])) best = k;
+    if (best < 0) return;
+    outputs[0] = number_of(p->of, best);
+    outputs[1] = acos(cosines[best]);
+}
+
+/* 2 n values for shares, and the cosines. */
+static int similarity_room(const similarity_plan *p) { return 2 * p->n + p->count; }
+
 static void similarity_pixel(const void *user, const double *bands, double *outputs, double *room) {
     const similarity_plan *p = (const similarity_plan *)user;
     rated_spectrum pixel = rate_spectrum(p->which, p->n, bands, room);
+    double *cosines = room + 2 * p->n;
     int k;
+    if (p->side_by_side) cosines_of(p, &pixel, cosines);
     if (p->best) outputs[0] = outputs[1] = NO_NUMBER;
+    if (p->best && p->which == SIMILAR_SAM) {
+        smallest_angle(p, cosines, outputs);
+        return;
+    }
     for (k = 0; k < p->count; k++) {
-        double score = similarity_of(p->which, p->n, &pixel, &p->spectra[k]);
+        double score = similarity_of(p->which, p->n, cosines[k], &pixel, &p->spectra[k]);
         if (!p->best) outputs[k] = score;
         else if (!isnan(score) && !(score >= outputs[1])) {
             outputs[0] = number_of(p->of, k);
@@ -147,6 +185,7 @@ static similarity_plan similarity_plan_of(const job *j, enum similarity which, c
         if (!(p.spectra[k].length > 0)) fail(EXIT_ERROR, "%s: spectrum %s is 0 in all bands", of, target_name(s, k, number));
         values += n;
     }
+    if (which != SIMILAR_SID) p.side_by_side = put_side_by_side(&p);
     return p;
 }
 
@@ -181,7 +220,7 @@ static double similarity_map(job *j, const similarity_plan *p, int outputs) {
         j->out.nodata = NO_NUMBER;
         j->sink.has_nodata = 0;
     }
-    valid = each_pixel(j, outputs, 2 * p->n, similarity_pixel, p);
+    valid = each_pixel(j, outputs, similarity_room(p), similarity_pixel, p);
     if (!(valid > 0))
         fail(EXIT_ERROR, "%s: no pixel has a score: they are missing%s", j->in.header_name,
              takes_shares(p->which) ? ", or each has a band that is not above 0" : "");

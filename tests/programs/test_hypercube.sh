@@ -2140,6 +2140,15 @@ for list in 1000,800,700,600,500,400 400.1,500.123456789012,600.2,700.3000000000
     check "$list: its own endmembers" good unmix list.hdr same.hdr --endmembers own.csv
 done
 
+# Eleven spectra: eight side by side, and three.
+check "the best of eleven: a library" good endmembers scene.hdr eleven.csv --bbl --count 11 --method nfindr
+for m in sam ns3; do
+    check "the best of eleven, $m: scores of all" good detect scene.hdr all.hdr --bbl --target eleven.csv --method $m
+    check "the best of eleven, $m: runs" good detect scene.hdr same.hdr --bbl --library eleven.csv --method $m
+    check "the best of eleven, $m" awk 'NR == FNR { i = (FNR - 1) % 19200; if (FNR <= 19200 || $1 < least[i]) { least[i] = $1; best[i] = int((FNR - 1) / 19200) + 1 } next }
+        FNR <= 19200 { wrong += $1 != best[FNR - 1]; next } { d = $1 - least[FNR - 19201]; bad += d > 1e-4 || d < -1e-4; n++ }
+        END { exit wrong > 5 || bad || n != 19200 }' <(od -An -v -w4 -tf4 all.img) <(od -An -v -w4 -tf4 same.img)
+done
 # Bands in use in a gap of the rows: a line across it would invent them.
 lines_of() { { head -1 fine.csv; awk -F, -v a="$1" -v b="$2" 'NR > 1 && ($1 < a || $1 > b)' fine.csv; } >gap.csv; }
 good spectra scene.hdr fine.csv --at 71,105
