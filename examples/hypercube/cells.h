@@ -228,7 +228,8 @@ static void fail_for_bytes(const char *name) {
         header_name = derived_name(name, "", ".hdr");
     }
     if (is_regular(header_name, &size))
-        fail(EXIT_ERROR, "%s: not a table: it holds a byte of zero, and text has none; name its header in its place: %s", name, header_name);
+        fail(EXIT_ERROR, "%s: not a table: it holds a byte of zero, and text has none; name its header in its place: %s", name,
+             header_name);
     fail(EXIT_ERROR, "%s: not a table: it holds a byte of zero, and text has none", name);
 }
 

@@ -109,7 +109,8 @@ static void refuse_other_header(const cube_file *f) {
     char *other = joined(f->data_name, ".hdr");
     uint64_t size;
     if (is_regular(other, &size) && strcmp(other, f->header_name) != 0 && !lead_to_one_file(other, f->header_name))
-        fail(EXIT_ERROR, "%s: it is there already, and programs would read the new %s by it, not by %s: remove it, or choose another name",
+        fail(EXIT_ERROR,
+             "%s: it is there already, and programs would read the new %s by it, not by %s: remove it, or choose another name",
              other, f->data_name, f->header_name);
     free(other);
 }

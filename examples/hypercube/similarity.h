@@ -60,8 +60,8 @@ static rated_spectrum rate_spectrum(enum similarity which, int n, const double *
     return r;
 }
 
-/* The cosines with all spectra, from -1 to 1, or NaN. Sums of several spectra side by side need not wait for each other, and each
-   is added up in the order of the bands. */
+/* The cosines with all spectra, from -1 to 1, or NaN. Sums of several spectra side by side need not wait for each other, and
+   each is added up in the order of the bands. */
 static void cosines_of(const similarity_plan *p, const rated_spectrum *pixel, double *cosines) {
     int k, i, l;
     for (k = 0; k < p->count; k += SIDE) {
@@ -82,7 +82,8 @@ static double *put_side_by_side(const similarity_plan *p) {
     double *to = ALLOCATE(double, elements(p->count + SIDE - 1, p->n));
     int k, i;
     for (k = 0; k < p->count; k++)
-        for (i = 0; i < p->n; i++) to[elements(k / SIDE * SIDE, p->n) + elements(i, SIDE) + (size_t)(k % SIDE)] = p->spectra[k].values[i];
+        for (i = 0; i < p->n; i++)
+            to[elements(k / SIDE * SIDE, p->n) + elements(i, SIDE) + (size_t)(k % SIDE)] = p->spectra[k].values[i];
     return to;
 }
 

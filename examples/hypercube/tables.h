@@ -276,8 +276,8 @@ static int is_line_of_numbers(const char *line) {
     return numbers;
 }
 
-/* The first line of numbers; the end of the text: there is none. A key's value may go on in a line that begins with a digit, but not
-   directly above the numbers: there one of them is torn, and is told of later. */
+/* The first line of numbers; the end of the text: there is none. A key's value may go on in a line that begins with a digit, but
+   not directly above the numbers: there one of them is torn, and is told of later. */
 static const char *first_numbers(const char *text) {
     const char *begun = NULL;
     for (; *text && !is_line_of_numbers(text); text = next_line(text)) {
@@ -1327,8 +1327,8 @@ static void look_into_gap(const job *j, const table *t, const row_runs *rows, co
         return;
     }
     fail(EXIT_ERROR,
-         "%s: wavelength: no rows between %.6g and %.6g nm, where %d bands in use lie (%d to %d of %s), and its rows are %.3g nm apart: "
-         "--bands or --bbl leaves these bands out",
+         "%s: wavelength: no rows between %.6g and %.6g nm, where %d bands in use lie (%d to %d of %s), and its rows are %.3g nm "
+         "apart: --bands or --bbl leaves these bands out",
          t->name, low, high, count, first, last, j->in.header_name, gap->usual);
 }
 
@@ -1360,8 +1360,8 @@ static double sorted_step(int n, double *x) {
     return usual_step(n, x);
 }
 
-/* Says it where rows are finer than bands, and bands far wider than rows are apart: the sensor sees means of such rows. list: the
-   wavelengths of the rows. */
+/* Says it where rows are finer than bands, and bands far wider than rows are apart: the sensor sees means of such rows. list:
+   the wavelengths of the rows. */
 static void compare_widths(const job *j, const table *t, const double *list) {
     const int used = j->cube.band_count;
     double *all = bands_in_nanometres(&j->in, NULL, j->in.bands), *widths = widths_in_nanometres(&j->in, all);
@@ -1455,7 +1455,8 @@ static void fail_for_rows(const job *j, const table *t) {
     const char *advice = "";
     if (turned) advice = ". Has it a spectrum in each row? A table has a row for each band";
     if (begins_with(heading_of(t, 0), "splib07"))
-        advice = ". USGS splib07 has wavelengths in a file of their own: paste -d, WAVELENGTHS.txt SPECTRUM.txt makes a table of both";
+        advice = ". USGS splib07 has wavelengths in a file of their own: paste -d, WAVELENGTHS.txt SPECTRUM.txt makes a table of "
+                 "both";
     fail(EXIT_ERROR, "%s: rows: %d, but %s has %d bands, of which %d are in use%s", t->name, t->rows, j->in.header_name, bands,
          j->cube.band_count, advice);
 }
