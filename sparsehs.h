@@ -1291,12 +1291,12 @@ typedef struct shs_online_options {
     uint64_t seed;
     int nonnegative;          /* non-zero: atoms and codes are >= 0; no engine. coding.nonnegative alone: codes are */
     shs_wide start_weight;    /* w: A = w I, B = w D at the start, which holds atoms near it for a while */
-    size_t first_batch;       /* to resume: batches of this size done before, which were full. With SHS_START_GIVEN and the sums of the report
-                                 two calls of 5 give the same result as one of 10. Pass A as it is: the last bit of A_jj says
-                                 whether atom j was used since unused atoms were looked for */
+    size_t first_batch;       /* to resume: batches of this size done before, which were full and had coefficients. With
+                                 SHS_START_GIVEN and the sums of the report two calls of 5 give the same result as one of 10. Pass A
+                                 as it is: the last bit of A_jj says whether atom j was used since unused atoms were looked for */
     shs_replace replace;      /* what unused atoms and near-duplicates become; the worst signal is one of the batch */
     shs_real prune_coherence; /* as for shs_ksvd_ex */
-    size_t replace_every;     /* after how many signals unused atoms are looked for, which none of these uses; 0 = 100 n / s, or with a
+    size_t replace_every;     /* after how many signals unused atoms are looked for, which none of these uses; 0 = 100 n / s, with a
                                  tolerance alone 100 n */
     const shs_real *test;     /* p x test_m: signals that are not learnt from; NULL = none */
     size_t test_m;
