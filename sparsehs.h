@@ -1283,8 +1283,8 @@ typedef struct shs_online_options {
     size_t batch;           /* signals a batch of this rank at most; 0 = 512 */
     size_t batches;         /* at most; 0 = until no rank has signals left */
     shs_wide forgetting;    /* f, in (0, 1], of every batch; 1: nothing is forgotten. 0 = (t / (t + b))^8 of a batch of b signals, t
-                               those until then with 8 n more: codes of early dictionaries are poor and soon count little, later
-                               ones last (Mairal et al., 3.4.3). A batch without coefficients changes nothing */
+                               all until then, this batch included, and 8 n more: codes of early dictionaries are poor and soon
+                               count little, later ones last (Mairal et al., 3.4.3). A batch without coefficients changes nothing */
     int sweeps;             /* a batch; 0 = 1 */
     shs_start start;        /* SHS_START_SIGNALS: of the first batch; of fewer than n, random atoms fill up */
     int patch_width, patch_height, patch_channels; /* for SHS_START_DCT, as for shs_ksvd_ex */
@@ -15832,6 +15832,7 @@ typedef struct shs__on_learner {
     size_t reach;      /* signals that a batch has room for */
     shs_wide *A, *B;   /* A: the lower triangle by rows, which is the upper one by columns */
     shs_wide *fresh;   /* of the batch: A, B, n uses and SHS__ON_COUNTS, which are reduced at once */
+    shs_wide learnt;   /* signals of batches that had coefficients */
     shs_wide seen;     /* signals since unused atoms were looked for; the last bit of A_jj says whether one used atom j */
     shs_real *shares; /* n x SHS__PANEL: a_j / A_jj of a panel of atoms */
     shs_real *moved;  /* p x SHS__PANEL: D times it, then how far its atoms moved */
@@ -16060,12 +16061,11 @@ SHS__PRIVATE shs_status shs__on_replace(shs__on_learner *s, size_t k, shs_online
     return status;
 }
 
-/* The forgetting factor of a batch of `now` signals: (t / (t + now))^8, where t counts all signals, this batch included, and 8 n
-   more, so that the weight of n signals lasts from the start. The exponent is chosen on patches of four pictures and on planted
+/* The forgetting factor of a batch of `now` signals: (t / (t + now))^8, where t counts all signals learnt from, this batch included,
+   and 8 n more, so that the weight of n signals lasts from the start. The exponent is chosen on patches of four pictures and on planted
    dictionaries, 1,000 to 100,000 signals in 2 to 1,560 batches: from 4 to 16 the errors on other signals differ by a few per cent. */
 SHS__PRIVATE shs_wide shs__on_forgetting(const shs__on_learner *s, shs_wide now) {
-    const shs_wide before = (shs_wide)s->o->first_batch * (shs_wide)shs__on_full(s) + (shs_wide)s->report.signal_count;
-    const shs_wide t = before + now + 8 * (shs_wide)s->w.n;
+    const shs_wide t = s->learnt + now + 8 * (shs_wide)s->w.n;
     const shs_wide kept = t / (t + now);
     const shs_wide kept2 = kept * kept, kept4 = kept2 * kept2;
     if (s->o->forgetting > 0) return s->o->forgetting;
@@ -16092,6 +16092,7 @@ SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, size_t k, shs_status m
     record->mean_atoms = counts[SHS__ON_NONZEROS] / counts[SHS__ON_SIGNALS];
     if (!(counts[SHS__ON_NONZEROS] > 0)) return SHS_OK; /* a pause teaches nothing, and nothing is forgotten for it */
     forgetting = shs__on_forgetting(s, counts[SHS__ON_SIGNALS]);
+    s->learnt += counts[SHS__ON_SIGNALS];
     for (j = 0; j < n; j++) {
         shs_wide *row = s->A + j * n;
         const int used = shs__on_used(row + j) || uses[j] > 0;
@@ -16125,6 +16126,7 @@ SHS__PRIVATE shs_status shs__on_start(shs__on_learner *s, shs_status mine, const
         for (j = 0; j < p * n; j++) s->B[j] = s->o->start_weight * (shs_wide)w->D[j];
     }
     s->seen = shs__on_seen(s);
+    s->learnt = (shs_wide)s->o->first_batch * (shs_wide)shs__on_full(s);
     return SHS_OK;
 }
 

@@ -286,7 +286,6 @@ static void test_failing_callbacks_and_memory(void **state) {
     }
 }
 
-/* A head that says a model is large takes no memory for what is not there; a large model comes back as it was. */
 /* In an arena the model alone takes room: vectors, forward, backward, and a matrix's size to spare. */
 static void check_arena(large_file *f, const shs_wide *values, size_t cells) {
     const size_t size = 4 * cells * sizeof *values + ((size_t)1 << 16);
@@ -304,6 +303,7 @@ static void check_arena(large_file *f, const shs_wide *values, size_t cells) {
     free(memory);
 }
 
+/* A head that says a model is large takes no memory for what is not there; a large model comes back as it was. */
 static void test_large_models(void **state) {
     enum { N = 260 };
     int kind;

@@ -163,6 +163,31 @@ static shs_endmembers found_by(const shs_context *ctx, const shs_cube *cube, shs
     return e;
 }
 
+/* In an arena what was found keeps no scratch below it. */
+static void test_found_in_an_arena(void **state) {
+    plain_cube p = mixed_cube(30, 40, 9, 4, 0.1, 61);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+    const size_t size = (size_t)1 << 24;
+    void *memory = malloc(size);
+    int method;
+    (void)state;
+    for (method = 0; method < SHS_EXTRACTOR_COUNT; method++) {
+        shs_arena arena;
+        shs_context ctx = SHS_ZERO;
+        shs_endmembers e;
+        ctx.threads = 1;
+        shs_arena_init(&arena, memory, size);
+        shs_arena_attach(&arena, &ctx);
+        e = found_by(&ctx, &cube, (shs_extractor)method, 4, 5);
+        assert_in_range(arena.used, 4 * 9 * sizeof(shs_wide), 4096);
+        shs_endmembers_free(&ctx, &e);
+        assert_int_equal(arena.used, 0);
+    }
+    free(memory);
+    free(p.x);
+    cube_free(&cube);
+}
+
 static void test_twins_of_extraction(void **state) {
     static const int sizes[][3] = {{3, 2, 40}, {7, 3, 200}, {12, 5, 431}, {24, 6, 700}};
     size_t s;
@@ -1235,6 +1260,7 @@ int main(void) {
         cmocka_unit_test(test_count_of_scenes),
         cmocka_unit_test(test_count_of_coloured_noise),
         cmocka_unit_test(test_count_in_any_unit),
+        cmocka_unit_test(test_found_in_an_arena),
         cmocka_unit_test(test_count_without_noise),
         cmocka_unit_test(test_count_bad_arguments),
     };

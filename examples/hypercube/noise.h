@@ -139,7 +139,7 @@ static void noise_of_file(job *j, const char *name) {
     int n, used = j->cube.band_count, a, b;
     size_t size;
     memory_file file;
-    unsigned char *bytes = read_file(name, SIZE_MAX, &file.left);
+    unsigned char *bytes = read_file(name, TABLE_BYTES, &file.left);
     file.at = bytes;
     will_read(name);
     if (file.left >= 6 && !memcmp(bytes, "\x93NUMPY", 6)) n = read_npy(file, name, &all);

@@ -183,7 +183,7 @@ static void table_row(table *t, int line, char **cells, int count, char separato
         if (!number && !label && !(with_names && names_names(heading_of(t, c)))) fail_for_word(t, line, c, cells[c]);
         if (!number) to[c] = NO_NUMBER;
         if (!number && label && !t->word_line) t->word_line = line;
-        if (label) continue;
+        if (label && !number) continue;
         note_form(t, line, c, cells[c]);
         if (!number || !strchr(cells[c], ',')) continue; /* a name may have a comma */
         if (is_thousands(cells[c], ',')) t->thousands++;

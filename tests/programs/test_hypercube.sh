@@ -1923,6 +1923,9 @@ fails "points before three digits, beside decimal commas" 1 "t.csv: line 2: 24.0
 printf 'wavelength;a;b\n400;2;3\n500;2;4\n600;4;2\n800;4;3\n995;4;3\n1.000;1;2\n' >t.csv
 fails "a point before three digits, beside numbers of three digits" 1 "t.csv: line 7: 1.000 (column 1 'wavelength'): its point may divide thousands, as others in its column are whole" \
     unmix mix.hdr bad.hdr --endmembers t.csv
+printf 'wavelength;101;102;103\n400;2;3;1\n500;2;4;1\n600;4;2;1\n800;4;3;1\n995;4;3;1\n1.000;1;2;1\n' >t.csv
+fails "the same where spectra have numbers for names" 1 "t.csv: line 7: 1.000 (column 1 'wavelength'): its point may divide thousands" \
+    unmix mix.hdr bad.hdr --endmembers t.csv
 sed 's/^\([0-9]*\),\([0-9]*\),/\1,\2.000,/' mix.csv >t.csv; mixes "points before three digits in a whole column" mix.hdr t.csv
 awk -F, -v OFS=, 'NR > 1 { $2 = NR == 2 ? "40.5" : $2; $3 = NR == 2 ? "240.125" : NR == 3 ? "80.5" : $3 } 1' mix.csv >t.csv
 check "a point before three digits, beside other decimals" good unmix mix.hdr same.hdr --endmembers t.csv

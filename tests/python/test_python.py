@@ -389,7 +389,9 @@ def test_online_learning():
         state = sparsehs.online(piece, 30, 3, batch=256, shuffle=False, state=state, replace_every=300)
     once = sparsehs.online(Y[:1024], 30, 3, batch=256, shuffle=False, replace_every=300)
     assert state.batches == once.batches == 4 and np.array_equal(state.D, once.D) and np.array_equal(state.sums_xx, once.sums_xx)
-    assert np.allclose(once.sums_yx, once.sums_yx) and once.sums_yx.shape == once.D.shape
+    assert np.allclose(once.sums_yx, state.sums_yx) and once.sums_yx.shape == once.D.shape
+    last = sparsehs.online(Y[1024:1100], 30, 3, batch=256, shuffle=False, state=state, replace_every=300)
+    assert np.array_equal(last.D, sparsehs.online(Y[:1100], 30, 3, batch=256, shuffle=False, replace_every=300).D)
     empty = sparsehs.online(Y[:0], 30, 3)
     assert np.array_equal(sparsehs.online(Y, 30, 3, state=empty).D, sparsehs.online(Y, 30, 3).D)
     tested = sparsehs.online(Y, 30, 3, test=Y[:50])

@@ -585,6 +585,7 @@ class Online:
     def __init__(self, D: np.ndarray, before: Online | None = None) -> None:
         self.D, self.history = D, {}
         self.batches, self.signal_count = (before.batches, before.signal_count) if before else (0, 0)
+        self._learnt = getattr(before, "_learnt", self.signal_count)  # signals of batches that had coefficients
         self.sums_xx = before.sums_xx.copy() if before else np.zeros((len(D), len(D)))
         self.sums_yx = before.sums_yx.copy() if before else np.zeros(D.shape)
 
@@ -592,6 +593,8 @@ class Online:
         """What a call did: its batches and signals, and their history."""
         self.batches += int(result[0])
         self.signal_count += int(result[1])
+        done = history[:int(result[0])]
+        self._learnt += int(done[done[:, 2] > 0, 0].sum())
         self.history = {name: history[:int(result[0]), i].copy() for i, name in enumerate(self.HISTORY)}
         return self
 
@@ -628,8 +631,8 @@ def online(Y: ArrayLike, atoms: int | None = None, sparsity: int | None = None, 
     library: nonnegative (atoms and codes are >= 0), selection, forgetting, sweeps, seed, start_weight, replace,
     prune_coherence, replace_every, test_every ..., as in sparsehs.h, section 7. forgetting, above 0 and at most 1: each batch
     multiplies the weight of all before it by this; 1 forgets nothing. By default a batch of b signals multiplies by
-    (t / (t + b))^8, where t are the signals until then and 8 more for each atom: the first ones soon count little, later ones last.
-    A batch without coefficients changes nothing.
+    (t / (t + b))^8, where t are the signals until then, these included, and 8 more for each atom: the first ones soon count little,
+    later ones last. A batch without coefficients changes nothing.
 
     Learning in pieces gives what learning at once does with shuffle=False, one epoch, the same options, and whole batches in
     each piece but the last.
@@ -656,8 +659,9 @@ def online(Y: ArrayLike, atoms: int | None = None, sparsity: int | None = None, 
         made = Online(D, state)
     if m == 0:
         return made
-    batch = min(batch, m)
-    before = max(1, round(made.signal_count / batch)) if made.batches else 0  # in batches such as this call has
+    if made._learnt % batch:
+        batch = min(batch, m)
+    before = max(made._learnt > 0, round(made._learnt / batch))  # in batches such as this call has
     history, result = np.zeros((-(-m * epochs // batch) + 1, 7)), np.zeros(2)
     try:
         library.call("online", options, threads, progress, device, p=p, m=m, Y=Y, ldy=ldy, n=n, sparsity=sparsity,
