@@ -179,9 +179,10 @@ static void check_naive(int p, int n, size_t m, size_t batch, int s, double forg
     sums.A = A;
     sums.B = B;
     for (i = 0; i < m; i += batch) {
-        const double now = (double)(m - i < batch ? m - i : batch), t = (double)i + now + 8 * n;
-        if (forgetting <= 0) sums.forgetting = (shs_wide)pow(t / (t + now), 8);
-        shs_online_naive(p, n, E, (ptrdiff_t)(m - i < batch ? m - i : batch), Y + i * (size_t)p, s, &sums, chosen, x);
+        const size_t now = m - i < batch ? m - i : batch;
+        const double t = (double)(i + now) + 8 * n;
+        if (forgetting <= 0) sums.forgetting = (shs_wide)pow(t / (t + (double)now), 8);
+        shs_online_naive(p, n, E, (ptrdiff_t)now, Y + i * (size_t)p, s, &sums, chosen, x);
     }
     report.sums_xx = C;
     report.sums_yx = C + square;
@@ -452,8 +453,7 @@ static void test_sums_forget_a_replaced_atom(void **state) {
    lasts, and no atom is replaced. */
 static void test_pause(void **state) {
     enum { BATCHES = 200 };
-    shs_real *Y = small_signals(), *quiet = new_normal((size_t)P * M, 9), *D = (shs_real *)malloc(P * N * sizeof *D),
-             *E = (shs_real *)malloc(P * N * sizeof *E);
+    shs_real *Y = small_signals(), *quiet = new_normal((size_t)P * M, 9), D[P * N], E[P * N];
     shs_wide A[2][N * N], B[2][P * N];
     shs_online_options o = SHS_ZERO;
     shs_online_report report = SHS_ZERO;
@@ -469,7 +469,7 @@ static void test_pause(void **state) {
     assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, D, P, &report));
     memcpy(A[1], A[0], sizeof A[1]);
     memcpy(B[1], B[0], sizeof B[1]);
-    memcpy(E, D, P * N * sizeof *E);
+    memcpy(E, D, sizeof E);
     o.start = SHS_START_GIVEN;
     report.sums_xx = A[1];
     report.sums_yx = B[1];
@@ -478,21 +478,18 @@ static void test_pause(void **state) {
         source = from(P, M, quiet);
         assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, E, P, &report));
     }
-    assert_memory_equal(E, D, P * N * sizeof *D);
+    assert_memory_equal(E, D, sizeof D);
     assert_memory_equal(A[1], A[0], sizeof A[1]);
     assert_memory_equal(B[1], B[0], sizeof B[1]);
     free(Y);
     free(quiet);
-    free(D);
-    free(E);
 }
 
 /* After a pause learning begins as it would without: the first signals soon count little. Batches that had coefficients are what
    a call goes on from. */
 static void test_after_a_pause(void **state) {
     enum { QUIET = 3000 };
-    shs_real *Y = (shs_real *)malloc((QUIET + M) * P * sizeof *Y), *signals = small_signals(),
-             *D = (shs_real *)malloc(P * N * sizeof *D), *E = (shs_real *)malloc(P * N * sizeof *E);
+    shs_real *Y = (shs_real *)malloc((QUIET + M) * P * sizeof *Y), *signals = small_signals(), D[P * N], E[P * N];
     shs_wide A[2][N * N], B[2][P * N];
     int k, run;
     (void)state;
@@ -517,13 +514,11 @@ static void test_after_a_pause(void **state) {
         o.first_batch = 4;
         assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, to, P, &report));
     }
-    assert_memory_equal(E, D, P * N * sizeof *D);
+    assert_memory_equal(E, D, sizeof D);
     assert_memory_equal(A[1], A[0], sizeof A[1]);
     assert_memory_equal(B[1], B[0], sizeof B[1]);
     free(Y);
     free(signals);
-    free(D);
-    free(E);
 }
 
 /* Nonnegative codes: the sums hold nothing negative of them. */
