@@ -189,7 +189,8 @@ static void add(picture *a, shs_real scale, const picture *b) {
 
 /* The PSNR of the brightness. `border` pixels at each edge do not count. */
 static double psnr(const picture *truth, const picture *other, int border) {
-    picture a = brightness(truth), b = brightness(other);
+    picture a = brightness(truth);
+    picture b = brightness(other);
     double found;
     picture_carry(truth, &a);
     picture_carry(other, &b);

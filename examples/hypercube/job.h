@@ -20,7 +20,7 @@ static void stream(job *j) {
     else j->cube.block_lines = j->in.lines;
 }
 
-/* Reads all values of the cube into memory. Values that are converted need room for the stored ones, too, while they are read.
+/* Reads all values of the cube into memory. While values are converted, memory holds the stored ones as well.
    NULL: memory does not hold both. */
 static void *load_values(cube_file *f) {
     void *values = malloc((size_t)cube_bytes(f));

@@ -12,7 +12,7 @@ typedef struct spectra {
     shs_wide *values; /* bands in use x count */
 } spectra;
 
-/* How a column writes its numbers: where the first number like 1.040 stands, and in which other forms it has numbers. */
+/* The forms of a column's numbers: the place of the first number like 1.040, and whether there are numbers of other forms. */
 typedef struct column_form {
     int line, row;       /* line 0: there is none */
     int hundreds, other; /* whether some are whole numbers of three digits, and some have another form than both */
@@ -1032,8 +1032,8 @@ static int names_spectra(const char *heading) {
     return found;
 }
 
-/* Whether the first column holds wavelengths: those that reach the cube, or, without any to compare with, those that it
-   is named to be. *exactly: whether they are the cube's. */
+/* Whether the first column holds wavelengths. Beside a cube with wavelengths its numbers must reach these; without such a cube its
+   heading (`named`) decides. *exactly: whether they are the cube's. */
 static int first_is_wavelengths(const job *j, const table *t, int named, int *exactly) {
     *exactly = 0;
     if (j && has_wavelengths(&j->in))
@@ -1300,7 +1300,7 @@ static int is_water_gap(double low, double high) {
     return (low > 1340 - beyond && high < 1450 + beyond) || (low > 1790 - beyond && high < 1970 + beyond);
 }
 
-/* Between two rows of a detector that stand farther apart than those around them. */
+/* A gap between two rows of one detector: they stand farther apart than the rows around them do. */
 typedef struct row_gap {
     double low, high, usual; /* wavelengths of its ends; the usual step around it */
     int run;
@@ -1332,7 +1332,7 @@ static void look_into_gap(const job *j, const table *t, const row_runs *rows, co
          t->name, low, high, count, first, last, j->in.header_name, gap->usual);
 }
 
-/* Steps between rows that are far wider than those on either side, of which a few must be there to compare with. */
+/* Looks for gaps: steps between rows that are far wider than the steps on either side. A side with few rows is no measure. */
 static void look_for_gaps(const job *j, const table *t, const row_runs *rows, const double *all, const row_place *places) {
     enum { FEWEST = 4, NEARBY = 9 };
     double *at = ALLOCATE(double, t->rows);
