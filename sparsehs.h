@@ -15574,8 +15574,8 @@ SHS__PUBLIC size_t shs_ksvd_workspace(const shs_context *ctx, int p, int n, size
     return shs__layout_query(&l);
 }
 
-/* Counts the signals of all ranks and those of the ranks before this one, by one reduction of a number for each rank. A rank that
-   answers for another's number would be counted twice. */
+/* Counts the signals of all ranks, and those of the ranks before this one: each rank adds its count where its number says. Two
+   ranks with the same number would be counted twice, so each also adds a 1. */
 SHS__PRIVATE shs_status shs__dl_count_signals(shs__dl_learner *w) {
     const shs_context *ctx = w->ctx;
     shs_wide *shares = w->sums; /* of each rank: signals, and who has that number */
