@@ -581,11 +581,12 @@ class Online:
     sums_xx: np.ndarray
     sums_yx: np.ndarray
     history: dict[str, np.ndarray]
+    _learnt: int  # signals of batches that had coefficients
 
     def __init__(self, D: np.ndarray, before: Online | None = None) -> None:
         self.D, self.history = D, {}
         self.batches, self.signal_count = (before.batches, before.signal_count) if before else (0, 0)
-        self._learnt = getattr(before, "_learnt", self.signal_count)  # signals of batches that had coefficients
+        self._learnt = getattr(before, "_learnt", self.signal_count)  # a pickle of an older version has none
         self.sums_xx = before.sums_xx.copy() if before else np.zeros((len(D), len(D)))
         self.sums_yx = before.sums_yx.copy() if before else np.zeros(D.shape)
 
