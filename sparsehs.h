@@ -3065,8 +3065,8 @@ SHS__OUTLINE shs_status shs__ctx_reduce(const shs_context *ctx, shs_wide *values
 
 /* Before every collective step the ranks agree whether all are well: a rank that failed returns its own status, the others
    SHS_PEER_FAILED, and a cancelled rank cancels all. Nobody is left waiting. Each reduction waits for the slowest rank and for
-   the network. So the reduction of every iteration carries the statuses: count values, and room for SHS__TELLS more behind
-   them. A rank with an error adds zeros. */
+   the network. So the reductions of learning carry the statuses: count values, and room for SHS__TELLS more behind them. A rank
+   with an error adds zeros. */
 enum { SHS__TELLS = 2 };
 SHS__OUTLINE shs_status shs__ctx_reduce_well(const shs_context *ctx, shs_status mine, shs_wide *values, size_t count,
                                              shs_reduce_op op) {
@@ -9410,17 +9410,17 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
    shs__omp_code_here takes memory (shs__coder_layout), packs D and forms D'D (shs__coder_dictionary), and calls shs__coder_run,
    which shares out chunks of signals. The layout asks shs__coder_choose_form for a form: with or without a Gram matrix
    (shs__omp_uses_gram), or of signals that share atoms. Weights and nonnegative coefficients are flags of the dictionary. Late
-   calls come to shs__coder_run through shs__omp_code_late, which then checks D'Y and the columns of G that were used.
+   calls come to shs__coder_run through shs__omp_code_late, which then checks the columns of G that were used.
 
    shs__coder_chunk calls form->code. shs__chunk_with_gram and shs__chunk_team loop over shs__omp_step. shs__chunk_direct calls
    shs__omp_pursue_chunk, which loops over g->step. Nonnegative signals step by shs__nn_step, subspace pursuit by
    shs__subspace_step. The innermost loop is the kernel `advance` (>>k_omp), or without a Gram matrix the product D'R
    (g->correlate).
 
-   Words: a chunk of signals is coded by one worker at a time; signals_per_group is its size. shs__omp_worker is a worker's place. A
-   team are signals that share their atoms (options.groups). A group of section 7 is N~ atoms that are updated together. A late call
-   codes by the caller's G before G is checked (c->late). Letters: c is the coder, g a worker's place, w a signal; in the lasso q is
-   the problem, s a signal, w a worker's room. */
+   Words: a chunk of signals is coded by one worker at a time; it has at most signals_per_group of them. shs__omp_worker is a
+   worker's place. A team are signals that share their atoms (options.groups): a chunk of its own. A group of section 7 is N~
+   atoms that are updated together. A late call codes by the caller's G before G is checked (c->late). Letters: c is the coder,
+   g a worker's place, w a signal; in the lasso q is the problem, s a signal, w a worker's room. */
 
 SHS__OUTLINE shs_status shs__omp_check_dictionary(int p, int n, const shs_real *D, int ldd) {
     if (p < 1) return SHS_BAD_P;
@@ -9767,11 +9767,12 @@ SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, 
 
 /* ---- one signal on its way ----------------------------------------------------------------------------- >>pursuit */
 
-/* The pursuit has six operations: choose, append, decide, advance, confirm (form the residual, where the recurrence cannot decide)
-   and refresh. omp_general.cl has them, too. A step appends the atom that was chosen before, decides whether the
-   tolerance is reached, and advances. With the Gram matrix it also chooses the next atom; the other forms choose just before a
-   step. The forms keep different values of the chosen atoms: the b_k = D'q_k (Gram), or the q_k (direct), where every step forms
-   D'r anew. A form is a constant in every call, so that a program holds only the code of the forms that it uses. */
+/* The pursuit has six operations: choose, append, decide, advance, confirm (form the residual, where the recurrence cannot
+   decide) and refresh. omp_general.cl has them, too. A step appends the atom that was chosen before, decides whether the
+   tolerance is reached, and advances. A single signal with the Gram matrix then chooses the next atom; the other forms choose
+   just before a step. q_k is the chosen atom k without its part in the span of those before it, of length 1. The forms keep
+   different values: the b_k = D'q_k (Gram), or the q_k (direct), where every step forms D'r anew. A form is a constant in every
+   call, so that a program holds only the code of the forms that it uses. */
 typedef enum shs__omp_form {
     SHS__OMP_GRAM,  /* with the signal and D too, to refresh from; without them it never refreshes */
     SHS__OMP_DIRECT,
@@ -10178,12 +10179,12 @@ SHS__PRIVATE shs_wide shs__omp_slack(const shs__signal_error *error, int known) 
     return 8 * unit / SHS__WIDE_PRODUCT(s->least, s->second, s->third);
 }
 
-/* Decides whether the tolerance is reached; returns whether it is too close to call. Rounding the stored coefficients adds an error
+/* Sets `reached`; returns whether it is too close to call. Rounding the stored coefficients adds an error
    of up to (k + 2) eps sum |x_k| |d_k|, at right angles to the residual. Before shs__omp_confirm the slack of the residual is
    larger than the square of this error, which has eps^2. After it, when the residual is small and the coefficients are not, this
    error may be the larger one: from then on only the explicit residual can decide that the tolerance is reached. The same holds
    for atoms that nearly depend on others: there the b_k err by more than the last division shows. */
-SHS__PRIVATE int shs__omp_decide(shs__omp_signal *w) {
+SHS__PRIVATE int shs__omp_in_doubt(shs__omp_signal *w) {
     const shs__signal_error *error = &w->error;
     const shs_wide slack = shs__omp_slack(error, w->y != NULL);
     if (!(error->tolerance2 > 0)) return 0;
@@ -10295,7 +10296,8 @@ SHS__PRIVATE shs_wide shs__omp_solve_and_measure(shs__omp_signal *w) {
     return rounding;
 }
 
-/* Whether the tolerance is reached for certain, by the explicit residual. */
+/* Forms x and r = y - D_I x, from which the recurrence of ||r||^2 goes on. Returns whether the tolerance is reached for
+   certain. */
 SHS__OUTLINE int shs__omp_confirm(shs__omp_signal *w) {
     const shs_wide rounding = shs__omp_solve_and_measure(w);
     shs__signal_error *error = &w->error;
@@ -10538,7 +10540,7 @@ SHS__INLINE int shs__omp_step(shs__omp_signal *w, shs__omp_form form) {
     const int may_refresh = known && w->error.tolerance2 > 0 && w->confirms < SHS__OMP_REFRESHES;
     if (w->reached || w->chosen >= w->limit) return 0;
     if (shs__omp_append(w, form)) {
-        const int in_doubt = shs__omp_decide(w);
+        const int in_doubt = shs__omp_in_doubt(w);
         if (w->reached || w->chosen == w->limit) return 0;
         shs__omp_advance(w, form);
         if (!in_doubt) return 1;
@@ -10555,7 +10557,7 @@ SHS__INLINE int shs__omp_step(shs__omp_signal *w, shs__omp_form form) {
    at most twice; this residual then decides. alpha is scratch from here on. */
 SHS__PRIVATE void shs__omp_finish(shs__omp_signal *w) {
     int tries, changed;
-    for (tries = 0; tries < 2 && w->y && !w->reached && shs__omp_decide(w); tries++) {
+    for (tries = 0; tries < 2 && w->y && !w->reached && shs__omp_in_doubt(w); tries++) {
         if (shs__omp_confirm(w)) return;
         shs__omp_weigh(w, w->r, w->r);
         shs__omp_refine(w);
@@ -10682,7 +10684,7 @@ SHS__INLINE int shs__nn_step(shs__omp_signal *w, shs__omp_form form) {
     if (known && (form == SHS__OMP_DIRECT || w->error.tolerance2 > 0)) shs__omp_confirm(w);
     if (!known) {
         w->error.residual2 = shs__nn_residual2(w, e);
-        shs__omp_decide(w);
+        shs__omp_in_doubt(w);
     }
     return !w->reached && w->chosen < w->limit;
 }
@@ -10782,9 +10784,9 @@ SHS__PRIVATE void shs__omp_set_diagonal(shs__omp_dictionary *over) {
 
 /* ---- a chunk of signals without a Gram matrix ------------------------------------------------------- >>omp_direct */
 
-/* All signals of a chunk make each step together, so that the dictionary, the largest array, is read once a step. The alpha and
-   q_k of a chunk are at most SHS__DIRECT_VALUES values, which the second cache holds. A chunk has at least SHS__DIRECT_FEWEST
-   signals. */
+/* All signals of a chunk make each step together, so that the dictionary, the largest array, is read once a step. A chunk has
+   the signals whose alpha and q_k are SHS__DIRECT_VALUES values, which the second cache holds, within SHS__DIRECT_FEWEST and
+   SHS__DIRECT_MOST; fewer only where there are fewer or signals_per_group is smaller. */
 enum { SHS__DIRECT_FEWEST = 16, SHS__DIRECT_MOST = 64, SHS__DIRECT_VALUES = 65536 };
 
 /* A separate function for few columns keeps the matrix product out of small programs. */
@@ -10919,7 +10921,7 @@ typedef struct shs__coder {
     shs_real *own_gram;     /* padded with zero rows; NULL: none, or the caller's */
     shs__omp_worker *workers; /* the place of each */
     shs__coder_sums *sums;  /* SHS__CODER_ROUND */
-    unsigned char *flags;   /* one a worker */
+    unsigned char *flags;   /* one a worker: it met a signal or a D'y that is not finite */
     size_t first_chunk;
 } shs__coder;
 
@@ -11279,7 +11281,7 @@ SHS__OUTLINE void shs__chunk_team(const shs__coder *c, size_t first, size_t end,
         do shs__team_choose(w);
         while (shs__omp_step(w, SHS__OMP_TEAM));
     }
-    for (tries = 0; tries < 2 && w->y && !w->reached && shs__omp_decide(w); tries++)
+    for (tries = 0; tries < 2 && w->y && !w->reached && shs__omp_in_doubt(w); tries++)
         if (!shs__team_confirm(w)) shs__team_refresh(w, 1);
     if (w->y && !w->reached && w->error.tolerance2 > 0 && shs__omp_unsure(w, w->error.residual2, w->error.base2))
         (void)shs__team_confirm(w);
@@ -11530,7 +11532,7 @@ SHS__PRIVATE int shs__subspace_step(const shs__omp_worker *g, shs__omp_signal *w
     }
     for (i = 0; i < shs__small_triangle(t->count); i++) w->L[i] = (shs_real)t->L[i];
     shs__la_narrow(w->over->p, w->exact, w->r);
-    if (shs__omp_decide(w)) shs__omp_confirm(w);
+    if (shs__omp_in_doubt(w)) shs__omp_confirm(w);
     w->error.residual2 = residual2; /* the next round must be below it: that of the stored coefficients, in base2, may be above */
     return !w->reached;
 }
@@ -11703,8 +11705,9 @@ SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, co
 
 /* ---- units, a look at the signals, options ---------------------------------------------------------- >>omp_checks */
 
-/* Units. A pursuit forms squares of the values of D, and in double of the values of Y. If the exponents of the largest values of
-   D and Y are within these bounds, or the values are 0, no square leaves the range, and no bit depends on the unit. */
+/* Units. A pursuit forms squares of the values of D in shs_real, and squares of the values of Y in shs_wide. If the exponents
+   of the largest values of D and Y are within these bounds, or the values are 0, no square leaves the range, and no bit depends
+   on the unit. */
 #define SHS__OMP_ROOM (SHS__OMP_BIAS / 6)
 #define SHS__OMP_ROOM_SIGNALS (sizeof(shs_wide) > sizeof(shs_real) ? 3 * SHS__OMP_ROOM : 3 * SHS__OMP_ROOM / 2)
 /* The largest exponent of D, or half that of squares, that keeps the digits of small differences of squares. */
@@ -11716,8 +11719,8 @@ enum {
     SHS__FOUND_FAINT = 4, /* a signal below the bounds of SHS__OMP_ROOM_SIGNALS, */
     SHS__FOUND_LARGE = 8, /* above, */
     SHS__FOUND_NEAR = 16, /* and within them */
-    SHS__FOUND_TINY = 32,
-    SHS__FOUND_NORMS = 64
+    SHS__FOUND_TINY = 32, /* D'y, given instead of y, has lost its digits below the range */
+    SHS__FOUND_NORMS = 64 /* norms2[i], given beside D'y, is not positive */
 };
 
 SHS__PRIVATE int shs__weights_ok(int n, const shs_real *weights) {
@@ -12262,7 +12265,7 @@ SHS__PRIVATE shs_status shs__omp_look(const shs_context *ctx, shs__coder *c, int
     return status;
 }
 
-/* Codes on the CPU, or on the engine in other units. */
+/* Codes on the CPU; in other units, where these are unsafe, also on the engine. */
 SHS__PRIVATE shs_status shs__omp_code_looked_at(const shs_context *ctx, shs__coder *c, int unsafe, shs_omp_report *report) {
     shs_status status;
     if (unsafe) status = shs__omp_code_scaled(ctx, c, report);
@@ -13805,18 +13808,19 @@ SHS__PUBLIC shs_status shs_lasso_gram(const shs_context *ctx, int n, size_t m, c
 
    From a call to its loop: shs_ksvd_ex checks (shs__dl_check), takes memory and opens a session (shs__dl_open), lets the ranks
    agree (shs__dl_meet), makes the start (shs__dl_start), and calls shs__dl_learn. An iteration, shs__dl_iterate, codes
-   (shs__dl_code_all), updates (shs__dl_update_round) and replaces atoms (shs__dl_replace_atoms). A round takes group after group:
-   shs__dl_directions sums over signals (shs__dl_stage_gather) and ranks and applies the rule. K-SVD goes on by power steps
-   (shs__dl_power_steps). shs__dl_take_atom normalises the new atoms, and shs__dl_stage_update changes codes and residuals. A
-   shs__dl_stage_... asks the engine, or does on the CPU what its name says (code, gather and update: shs__dl_cpu_...);
-   shs__dl_stage_round is the engine's alone. shs__dl_layout chooses the form of coding once (shs__coder_layout); each
-   coding is shs__coder_dictionary and shs__coder_run of section 6, which forms E behind each chunk. Behind the updates come IPR
-   (shs__dl_decorrelate) and the best dictionary so far (shs__dl_keep_best); shs__dl_final_codes are those of the result.
+   (shs__dl_code_all), keeps the best dictionary so far (shs__dl_keep_best), updates (shs__dl_update_round) and replaces atoms
+   (shs__dl_replace_atoms). A round is first offered whole to the engine (shs__dl_stage_round). Otherwise E is formed
+   (shs__dl_stage_residual), and the round takes group after group: shs__dl_directions sums over signals (shs__dl_stage_gather)
+   and ranks and applies the rule, shs__dl_take_atom normalises the new atoms, K-SVD repeats both until the atoms stand still
+   (shs__dl_power_steps), and shs__dl_stage_update changes codes and residuals. A shs__dl_stage_... asks the engine, or does on
+   the CPU what its name says (code, gather and update: shs__dl_cpu_...). shs__dl_layout chooses the form of coding once
+   (shs__coder_layout); each coding is shs__coder_dictionary and shs__coder_run of section 6, which forms E behind each chunk.
+   IPR (shs__dl_decorrelate) ends the last round; shs__dl_final_codes are the codes of the result.
 
    What differs from rule to rule is a row of shs__dl_rules. Missing values: shs__dl_session_mask (coding), shs__dl_gather_chunk
    (sums F x', so that shs__dl_directions has nothing to add), shs__dl_present_code (renewed codes). Nonnegative: shs__dl_take_atom,
    shs__dl_code_kept, shs__dl_nonnegative_atom (starts, replacements). mu: shs__dl_stage_solve, shs__dl_new_code. gamma:
-   shs__dl_take_atom.
+   shs__dl_take_atom. (mu is the option regularisation, gamma incoherence.)
 
    `mine` is the status of this rank alone. A rank that fails still takes part in the next reduction, which tells the others. */
 
@@ -14121,7 +14125,7 @@ typedef struct shs__dl_session {
     shs_codes codes;
     shs_real *D_old;         /* p x n, the dictionary of E: w->D but for atoms whose update E has not taken over yet */
     shs_real *E;             /* p x m: Y - DX; 0 where Y is missing */
-    shs__synthesis residual; /* E of `coded` and the codes at hand */
+    shs__synthesis residual; /* E of D_old and the codes at hand */
     int residual_done;       /* E holds it */
     size_t *usage;           /* n: how many signals use each atom */
     shs__dl_uses uses;
@@ -14159,7 +14163,7 @@ typedef struct shs__dl_best {
     int stop_iteration;
 } shs__dl_best;
 
-enum { SHS__PANEL = 32 };
+enum { SHS__PANEL = 32 }; /* columns of D'D that are formed at a time */
 
 /* A piece of D'D. */
 typedef struct shs__dl_panel {
@@ -14185,8 +14189,8 @@ typedef struct shs__dl_learner {
     shs__dl_session session;
     shs__dl_test test;
     shs_real *D;            /* p x n */
-    shs_wide *sums;         /* (p + 1) (n + SHS__TELLS): of a group of atoms, and behind them their energy */
-    shs_wide *reduced;      /* n + 5 + SHS__TELLS: what else is reduced over the ranks */
+    shs_wide *sums;         /* (p + 1) (n + SHS__TELLS): of a group of atoms, and their energy; signals sent to ranks */
+    shs_wide *reduced;      /* n + 5 + SHS__TELLS: the errors and the uses of the atoms, and of the test signals the errors */
     shs_wide *gram;         /* n x n, SHS__RULE_NEEDS_WHOLE: XX' */
     shs_real *d_before;     /* p, SHS__RULE_NEEDS_STEPS: an atom before a step */
     shs__dl_ipr ipr;
@@ -17188,11 +17192,12 @@ SHS__PUBLIC shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *
    This section does not call sections 10 and 11.
 
    From a call to its loop. Moments go from shs_moments_update, which opens the cube, by shs__px_add_moments (memory) to
-   shs__px_moments_stage, which asks the engine or calls shs__px_cpu_moments. The CPU makes a pass: shs__px_pass_run reads blocks of
-   lines, shs__px_pass_block shares the chunks of a block among threads, shs__px_pass_chunk is the loop over panels. Each panel is
-   read by shs__px_read_panel (>>whiten): mask, no-data, conversion, gaps closed. Then shs__px_moments_panel adds it up. Integers
-   go to shs__px_whole_moments and k->gram (gram_words, >>k_integers). Elements go to shs__px_real_moments, shs__px_gram_panel and
-   k->tile (px_tile, >>k_products, whose loop is tile_of, >>k_gemm). Pixels do not use shs_gemm or shs_syrk.
+   shs__px_moments_stage, which asks the engine or calls shs__px_cpu_moments. The CPU makes a pass: shs__px_pass_run reads
+   blocks of lines, shs__px_pass_block shares the chunks of a block among threads, shs__px_pass_chunk is the loop over panels.
+   Each panel is read by shs__px_read_panel: mask, no-data and, unless kernels read the pixels as they lie, conversion and gaps
+   closed. Then shs__px_moments_panel adds it up. Integers go to shs__px_whole_moments and k->gram (gram_words, >>k_integers).
+   Elements go to shs__px_real_moments, shs__px_gram_panel and k->tile (px_tile, >>k_products, whose loop is tile_of, >>k_gemm).
+   Pixels do not use shs_gemm or shs_syrk.
 
    Maps go from shs_cube_map by shs__pixels_map to shs__px_map_stage, which asks the engine or calls shs__px_cpu_map: the same pass.
    If the sink rescales, shs__px_range_stage finds the extremes first. For a panel shs__px_map_panel calls shs__px_map_outputs,
@@ -18196,7 +18201,7 @@ SHS__PRIVATE void shs__px_whiten_panel(shs__whitener *w, shs__panel *panel, shs_
     if (w->absent) SHS__COPY(w->absent + panel->first, panel->missing, panel->pixels);
 }
 
-/* `count` pixels of the block at hand from `first` on, numbered line by line: the panel that consumers see. */
+/* Pixels of the block at hand from `first` on, numbered line by line: the panel that consumers see. */
 SHS__PRIVATE void shs__px_read_panel(const shs__reader *r, shs__panel *panel, size_t first, size_t pixels) {
     const int count = (int)pixels;
     const shs__view *v = &r->view;
@@ -18236,7 +18241,8 @@ SHS__OUTLINE void shs__px_get_pixel(const shs__reader *r, const shs__panel *pane
 enum {
     SHS__CHUNK_PANELS = 4,        /* panels in a parallel chunk, whose sums are added up in shs_wide */
     SHS__LARGE_CHUNK_PANELS = 16, /* panels in a chunk of a large block */
-    SHS__PASS_CHUNKS = 16,        /* chunks whose sums are held before they are added in order, at most */
+    SHS__PASS_CHUNKS = 16,        /* chunks of one parallel region, at least: their sums are held, then added in order */
+    SHS__PASS_VALUES = 1 << 23,   /* so many sums at most are held for more chunks than these */
     SHS__COLLECT_VALUES = 4096    /* sums that one worker adds at a time */
 };
 
@@ -18252,14 +18258,22 @@ typedef struct shs__consumer {
     shs_reduce_op op;
     size_t count;      /* of sums; 0: panels without a valid pixel are worked on too */
     shs_wide *sums;    /* of all pixels */
-    shs_wide *chunk_sums; /* as many for each chunk that is held */
+    shs_wide *chunk_sums; /* as many for each chunk of a parallel region */
+    size_t together;      /* chunks of a parallel region; 0: as many as suit a pass without sums */
 } shs__consumer;
 
-/* Room for a consumer's sums, and for those of the chunks that are held: a block of few lines has fewer. */
-SHS__PRIVATE void shs__px_consumer_layout(shs__layout *l, shs__consumer *c, const shs__view *v, size_t count) {
+/* Chunks of one parallel region: the same number for each worker, unless their sums would take too much memory. */
+SHS__PRIVATE size_t shs__px_together(int workers, size_t sums) {
+    const size_t each = shs__ctx_chunks(SHS__PASS_CHUNKS, (size_t)workers), most = SHS__PASS_VALUES / shs__zmax(sums, 1);
+    return shs__zmax(shs__zmin(each * (size_t)workers, most), SHS__PASS_CHUNKS);
+}
+
+/* Room for a consumer's sums, and for those of the chunks of a region: a block of few lines has fewer. */
+SHS__PRIVATE void shs__px_consumer_layout(shs__layout *l, shs__consumer *c, const shs__view *v, size_t count, int workers) {
     const size_t panel = SHS__PANEL_PIXELS, chunk = SHS__CHUNK_PANELS * panel;
     const size_t chunks = shs__ctx_chunks(shs__cells(v->samples, v->block_lines), chunk);
-    c->chunk_sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT(count, shs__zmin(chunks, SHS__PASS_CHUNKS), 1));
+    c->together = shs__px_together(workers, count);
+    c->chunk_sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT(count, shs__zmin(chunks, c->together), 1));
     c->sums = SHS__CARVE(l, shs_wide, count);
 }
 
@@ -18372,15 +18386,16 @@ SHS__PRIVATE void shs__px_keep_line(shs__reader *r, size_t first, shs_wide *line
 /* The pixels of the block at hand. */
 SHS__PRIVATE shs_status shs__px_pass_block(const shs_context *ctx, const shs__reader *r, const shs__consumer *c) {
     const shs__view *v = &r->view;
-    size_t chunks, done;
+    size_t together = c->together, chunks, done;
     shs_status status = SHS_OK;
     shs__pass pass = SHS_ZERO;
+    if (together == 0) together = shs__px_together(shs__ctx_workers(ctx), 0);
     pass.reader = r;
     pass.consumer = c;
     pass.chunk_pixels = shs__px_chunk_pixels(r, c);
     chunks = shs__ctx_chunks(r->block_pixels, pass.chunk_pixels);
-    for (; pass.first < chunks && status == SHS_OK; pass.first += SHS__PASS_CHUNKS) {
-        pass.count = shs__zmin(SHS__PASS_CHUNKS, chunks - pass.first);
+    for (; pass.first < chunks && status == SHS_OK; pass.first += together) {
+        pass.count = shs__zmin(together, chunks - pass.first);
         shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(pass.count * pass.chunk_pixels, v->bands, 1), pass.count, shs__px_pass_chunk,
                           &pass);
         if (c->count)
@@ -18826,7 +18841,7 @@ SHS__PRIVATE void shs__px_moments_job_layout(shs__layout *l, shs__moments_job *j
     else job->element_shift = (void *)job->wide_shift;
     job->whole_shift = SHS__CARVE(l, int32_t, shs__ctx_chunks_of(whole, 16) * 16);
     job->instead = SHS__CARVE(l, unsigned char, shs__cells(2, whole));
-    shs__px_consumer_layout(l, &job->consumer, &job->reader.view, job->consumer.count);
+    shs__px_consumer_layout(l, &job->consumer, &job->reader.view, job->consumer.count, workers);
 }
 
 /* ---- consumers: maps, into a writer, and their extremes ------------------------------------------------- >>writer */
@@ -19095,7 +19110,7 @@ SHS__PRIVATE void shs__px_map_job_layout(shs__layout *l, shs__map_job *job, int 
     shs__px_reader_layout(l, &job->reader, workers);
     shs__px_map_layout(l, &job->map, workers);
     shs__px_writer_layout(l, &job->writer, &job->reader.view);
-    shs__px_consumer_layout(l, &job->consumer, &job->reader.view, extremes);
+    shs__px_consumer_layout(l, &job->consumer, &job->reader.view, extremes, workers);
 }
 
 /* Low and high of every output, to the writer. */
@@ -19207,7 +19222,7 @@ SHS__PRIVATE void shs__px_whitened_layout(shs__layout *l, shs__whitened *w, int 
     shs__px_map_layout(l, &w->job.map, workers);
     if (pairs) shs__px_gram_layout(l, &w->gram, workers);
     w->products = SHS__CARVE(l, shs_real, SHS__PRODUCT(pairs, SHS__PANEL_PIXELS, workers));
-    shs__px_consumer_layout(l, &w->job.consumer, &w->job.reader.view, count);
+    shs__px_consumer_layout(l, &w->job.consumer, &w->job.reader.view, count, workers);
     w->sums = w->job.consumer.sums;
 }
 
@@ -19358,7 +19373,7 @@ SHS__PRIVATE shs_status shs__px_cpu_moments(const shs_context *ctx, shs__moments
     return status;
 }
 
-/* Moments of the pixels or, with pairs, of the noise (an engine's: of right neighbours). The sums go to the job. */
+/* Moments of the pixels or, with pairs, of the noise (an engine knows right neighbours alone). The sums go to the job. */
 SHS__PRIVATE shs_status shs__px_moments_stage(const shs__pixels *px, shs__moments_job *job, shs_precision precise) {
     shs_wide *sums = job->consumer.sums;
     shs_status status;
@@ -19437,7 +19452,7 @@ SHS__PRIVATE size_t shs__px_kept_panels(const shs__pixels *px, int m) {
 }
 
 /* Whether the CPU works on the whitened pixels from now on. The CPU can take over at any time: it whitens anew in every pass. */
-SHS__PRIVATE int shs__px_whitened_here(shs__pixels *px, shs_status status) {
+SHS__PRIVATE int shs__px_whitened_taken_over(shs__pixels *px, shs_status status) {
     int here = shs__ctx_cpu_takes_over(px->whitened_on, status);
     if (here) px->whitened_on = NULL;
     return here;
@@ -19452,7 +19467,7 @@ SHS__PRIVATE shs_status shs__px_whiten_stage(shs__pixels *px, const shs_pixel_ma
     w->job.reader.shift = w->whitener.map.shift;
     SHS__CLEAR(w->sums, 1 + pairs * pairs);
     status = SHS__ASK(px->whitened_on, pixels_whiten, (px->remote, whitening, pairs > 0, w->sums));
-    if (!shs__px_whitened_here(px, status)) return status;
+    if (!shs__px_whitened_taken_over(px, status)) return status;
     status = SHS_OK;
     if (pairs) status = shs__px_whitened_pass(px->ctx, w, 1 + pairs * pairs, shs__px_fourth_panel);
     else if (w->whitener.kept) status = shs__px_whitened_pass(px->ctx, w, 1, shs__px_count_panel);
@@ -19463,14 +19478,14 @@ SHS__PRIVATE shs_status shs__px_whiten_stage(shs__pixels *px, const shs_pixel_ma
 
 SHS__PRIVATE shs_status shs__px_sweep_stage(shs__pixels *px, shs__whitened *w, int c, const shs_wide *W) {
     shs_status status = SHS__ASK(px->whitened_on, pixels_sweep, (px->remote, w->contrast, c, W, w->sums));
-    if (!shs__px_whitened_here(px, status)) return status;
+    if (!shs__px_whitened_taken_over(px, status)) return status;
     shs__px_whitened_map(w, c, W);
     return shs__px_whitened_pass(px->ctx, w, 1 + (size_t)c + shs__cells(c, w->job.map.bands), shs__px_sweep_panel);
 }
 
 SHS__PRIVATE shs_status shs__px_rate_stage(shs__pixels *px, shs__whitened *w, const shs_wide *W) {
     shs_status status = SHS__ASK(px->whitened_on, pixels_rate, (px->remote, W, w->sums));
-    if (!shs__px_whitened_here(px, status)) return status;
+    if (!shs__px_whitened_taken_over(px, status)) return status;
     shs__px_whitened_map(w, w->job.map.bands, W);
     return shs__px_whitened_pass(px->ctx, w, 1 + 2 * (size_t)w->job.map.bands, shs__px_rate_panel);
 }
@@ -19821,11 +19836,12 @@ SHS__PUBLIC size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube
    the components, treats the noise of MNF, and lets the ranks agree. Sections 11 and 13 call the helpers of matrices, section 11
    also shs__pca_pixels.
 
-   From a call to its loop. The calls that fit are shs__pca_cube (>>pca_calls): it checks, meets the other ranks (shs__pca_meet),
-   fits and maps. Fits are shs__pca_pixels: by shs__pca_few if there are few pixels, else by shs__pca_dense. The latter takes the
-   moments of all ranks (shs__px_all_moments: a pass, shs__px_add_moments, then shs_moments_reduce) and calls
-   shs_pca_from_moments. That is shs__pca_fit_moments: shs__pca_fit_statistics (mean and covariance), shs_eigh, shs__pca_finish. The
-   map is a second pass, shs__pixels_map. Section 9 follows both passes to their loop. */
+   From a call to its loop. The calls that fit are shs__pca_cube (>>pca_calls): it checks, meets the other ranks
+   (shs__pca_meet), fits and maps. Fits are shs__pca_pixels: by shs__pca_few if there are few pixels, else by shs__pca_dense.
+   The latter takes the moments of all ranks (shs__px_all_moments: a pass, shs__px_add_moments, then shs_moments_reduce) and
+   calls shs__pca_fit_moments: shs__pca_fit_statistics (mean and covariance), shs_eigh, shs__pca_finish. MNF adds shs__pca_noise
+   and shs__pca_fit_noise, RX may go by shs__rx_robust. The map is a second pass, shs__pixels_map. Section 9 follows both passes
+   to their loop. */
 
 /* ---- the naive twins --------------------------------------------------------------------------------- >>pca_naive */
 
@@ -21052,7 +21068,8 @@ typedef enum shs__pca_call {
     SHS__RX_RUN
 } shs__pca_call;
 
-/* The fit and, where it runs, the components or scores of every pixel into the sink. pca and rank may be NULL then. */
+/* The fit and, where it runs, the components or scores of every pixel into the sink. rank may be NULL, and where it runs pca,
+   too. */
 SHS__OUTLINE shs_status shs__pca_cube(const shs_context *ctx, shs__pca_call call, const shs_cube *cube,
                                       const shs_pca_options *options, const shs_sink *sink, int *rank, shs_pca *pca) {
     static const char *const names[] = {"pca", "pca run", "mnf", "mnf run", "rx fit", "rx"};
@@ -21845,16 +21862,17 @@ SHS__PUBLIC shs_status shs_rx_local(const shs_context *ctx, const shs_cube *cube
 /* Principal components whiten the pixels; the iterations ask only for expectations over them, by sweeps or, of y^3, from fourth
    moments that are summed once. In this order: the naive twin, the expectations, the iterations, the fit.
 
-   From a call to its loops: shs_ica_run is shs__ica_call. It opens the cube, on the engine if there is one (shs__px_open), checks
-   the options (shs__ica_check) and meets the other ranks (shs__ica_meet). shs__ica_pixels fits principal components
+   From a call to its loops: shs_ica_run is shs__ica_call. It opens the cube, on the engine if there is one (shs__px_open),
+   checks the options (shs__ica_check) and meets the other ranks (shs__ica_meet). shs__ica_pixels fits principal components
    (shs__pca_pixels), chooses whether the engine or the CPU whitens (shs__px_choose_whitening), and lets the ranks agree on the
-   number of components (shs__ica_meet_on_sources). shs__ica_separate asks shs__ica_moments_pay for the route, lays out memory and
-   whitens (shs__ica_whiten, shs__px_whiten_stage). shs__ica_iterate_all finds one component after another, or all at once. Its
-   loop of steps is shs__ica_iterate (shs__ica_step, shs__ica_relax). The expectations of a step come from fourth moments
-   (shs__ica_contract) or from a pass (shs__ica_sweep, shs__px_sweep_stage). The pass has its loop over panels in
-   shs__px_sweep_panel: shs__px_map_outputs projects (kernel `tile`, >>k_products), kernels `apply` and `correlate`
-   (>>k_contrasts) sum. shs__ica_doubt withdraws `converged` where rounding hides the turn. shs__ica_rate, shs__ica_order and
-   shs__ica_matrices make the result. shs__px_cpu_sources or shs__pixels_map writes the sources. */
+   number of components (shs__ica_meet_on_sources). shs__ica_separate asks shs__ica_moments_pay for the route, lays out memory
+   and whitens (shs__ica_whiten, shs__px_whiten_stage). shs__ica_iterate_all finds one component after another, or all at once.
+   Its loop of steps is shs__ica_iterate (shs__ica_step, shs__ica_relax). The expectations of a step come from fourth moments
+   (shs__ica_contract) or from a pass (shs__ica_sweep, shs__px_sweep_stage). Its loop, shs__px_pass_chunk of section 9, gives
+   each panel to shs__px_sweep_panel: shs__px_map_outputs projects (kernel `tile`, >>k_products), kernels `apply` and
+   `correlate` (>>k_contrasts) sum z g(y) and g'(y). shs__ica_doubt withdraws `converged` where rounding hides the turn.
+   shs__ica_rate, shs__ica_order and shs__ica_matrices make the result. shs__px_cpu_sources or shs__pixels_map writes the
+   sources. */
 
 /* ---- the naive twin ---------------------------------------------------------------------------------- >>ica_naive */
 
@@ -22129,6 +22147,7 @@ SHS__PRIVATE shs_status shs__ica_step(shs__expectations *s, const shs_ica_option
    there. So steps are shortened only after SHS__ICA_STEPS_UNSHORTENED, when plain ones would swing. Mixtures drive steps of y^2 away
    without swinging, w_i -> w_i^2, so that no length of theirs settles there. */
 #define SHS__ICA_STEPS_UNSHORTENED 30
+#define SHS__ICA_STEPS_ASKED 10 /* steps between two calls of the progress callback in deflation */
 SHS__PRIVATE void shs__ica_relax(int m, const shs_ica_options *o, shs__iteration *it, shs__directions which, int step) {
     const shs_wide most = 4;
     shs_wide least = SHS__WIDE_C(1.0 / 64);
@@ -22154,6 +22173,16 @@ SHS__PRIVATE void shs__ica_relax(int m, const shs_ica_options *o, shs__iteration
     if (!shs__ica_directions(m, which, it, W)) SHS__COPY(W, it->P, cells);
 }
 
+/* Whether the caller cancels, with the progress of the call: of the steps if all components are found at once, else of the
+   components. */
+SHS__PRIVATE shs_status shs__ica_ask(const shs__expectations *s, const shs_ica_options *o, int first, int step, int most) {
+    const shs_context *ctx = s->px->ctx;
+    if (o->approach == SHS_APPROACH_SYMMETRIC)
+        return shs__ctx_agree(ctx, shs__ctx_progress(ctx, "separating", (size_t)step - 1, (size_t)most, -1));
+    if (step % SHS__ICA_STEPS_ASKED != 1) return SHS_OK;
+    return shs__ctx_agree(ctx, shs__ctx_progress(ctx, "separating", (size_t)first, (size_t)s->m, -1));
+}
+
 /* Iterates from one start. The last plain step is not taken: it measures the returned W, so that the reported change belongs to
    this W. The iteration ends at half the angle of the tolerance, a quarter of 1 - |cos|. The other half is left for the rounding of
    single precision. */
@@ -22161,9 +22190,7 @@ SHS__PRIVATE shs_status shs__ica_iterate(shs__expectations *s, const shs_ica_opt
                                          shs_ica_component *component, shs_wide *change) {
     int most = o->iterations > 0 ? o->iterations : 200, k, j;
     for (k = 1;; k++) {
-        shs_status status = SHS_OK;
-        if (o->approach == SHS_APPROACH_SYMMETRIC)
-            status = shs__ctx_agree(s->px->ctx, shs__ctx_progress(s->px->ctx, "separating", (size_t)k - 1, (size_t)most, -1));
+        shs_status status = shs__ica_ask(s, o, which.first, k, most);
         if (status == SHS_OK) status = shs__ica_step(s, o, it, which, component, change);
         if (status != SHS_OK) return status;
         for (j = 0; j < which.count; j++) component[j].iterations = shs__imin(k, most);
@@ -22216,14 +22243,12 @@ SHS__OUTLINE shs_status shs__ica_iterate_all(shs__expectations *s, const shs_ica
     for (which.first = 0; which.first < m; which.first += which.count) {
         shs_wide *W = it->W + shs__cells(which.first, m), change = SHS__ICA_DEGENERATE, best = SHS__ICA_DEGENERATE;
         size_t bytes = shs__cells(m, which.count) * sizeof(shs_wide);
-        shs_status status = SHS_OK;
-        if (o->approach == SHS_APPROACH_DEFLATION)
-            status = shs__ctx_agree(s->px->ctx, shs__ctx_progress(s->px->ctx, "separating", (size_t)which.first, (size_t)m, -1));
+        shs_status status;
         for (restart = 0;; restart++) {
             shs__ica_start(o, m, which, restart, &r, W);
             while (!shs__ica_independent(m, which, it) || !shs__ica_directions(m, which, it, W))
                 shs__ica_start(o, m, which, ++restart, &r, W); /* drawn again, which counts as a restart */
-            if (status == SHS_OK) status = shs__ica_iterate(s, o, it, which, c + which.first, &change);
+            status = shs__ica_iterate(s, o, it, which, c + which.first, &change);
             if (status != SHS_OK) return status;
             if (change < best) {
                 best = change;
@@ -22386,7 +22411,7 @@ SHS__OUTLINE shs_status shs__ica_meet_on_sources(const shs__pixels *px, shs_stat
 }
 
 /* Operations a pixel: the fourth moments against the sweeps of a typical fit, each of which whitens anew unless the whitened
-   pixels are kept. Of the 216 cases of shs__ica_relax a symmetric fit takes 28 sweeps, deflation 9.5 for each component. */
+   pixels are kept. Over 216 fits of mixtures a symmetric fit took 28 sweeps, deflation 9.5 for each component. */
 SHS__PRIVATE int shs__ica_moments_pay(const shs_ica_options *o, int m, int bands, int all_keep) {
     const shs_wide all = (shs_wide)m, q = all * (all + 1) / 2;
     shs_wide together = 1, sweeps = SHS__WIDE_C(9.5), sweep;

@@ -919,6 +919,16 @@ static void test_finish(void **state) {
     cube_free(&cube);
 }
 
+/* Compares moments bit by bit, to check that a failed update changed nothing. */
+static int same_moments(const shs_moments *a, const shs_moments *b) {
+    size_t B = (size_t)a->bands, j;
+    if (a->count != b->count || memcmp(a->shift, b->shift, B * sizeof *a->shift) || memcmp(a->sum, b->sum, B * sizeof *a->sum))
+        return 0;
+    for (j = 0; j < B; j++)
+        if (memcmp(a->products + j * (B + 1), b->products + j * (B + 1), (B - j) * sizeof *a->products)) return 0;
+    return 1;
+}
+
 /* ---- threads ----------------------------------------------------------------------------------------------------- */
 
 static void check_thread_bits(shs_type type, int precise, int block_lines) {
@@ -972,6 +982,57 @@ static void test_threads_give_the_same_bits(void **state) {
             for (blocks = 0; blocks < 2; blocks++)
                 if (!left_out(&turn, every_on_device(5))) check_thread_bits(some[t], precise, 9 * blocks);
 }
+
+#ifndef TEST_CL
+/* What a loop of the caller's was asked for first. */
+typedef struct first_region {
+    size_t chunks;
+    int threads;
+} first_region;
+
+static void note_first(void *user, size_t chunks, int threads, shs_chunk_fn body, void *arg) {
+    first_region *first = (first_region *)user;
+    size_t i;
+    if (first->chunks == 0) {
+        first->chunks = chunks;
+        first->threads = threads;
+    }
+    for (i = 0; i < chunks; i++) body(arg, i, (int)(i % (size_t)threads));
+}
+
+/* A region has as many chunks for one thread as for the others, or some would wait. More threads, the same bits. */
+static void test_no_thread_is_left_over(void **state) {
+    static const int threads[] = {5, 12, 16, 40};
+    plain_cube p = random_values(SHS_TYPE_U8, 600, 700, 2, 252);
+    shs_cube cube = cube_of(&p, SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 0);
+    shs_pixel_map map = random_map(2, 2, 253);
+    shs_sink sink = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 600, 700, 2);
+    shs_moments one = moments_of(NULL, &cube, 0), more;
+    size_t k;
+    (void)state;
+    for (k = 0; k < sizeof threads / sizeof *threads; k++) {
+        first_region of_moments = {0, 0}, of_map = {0, 0};
+        shs_context ctx = SHS_ZERO;
+        ctx.threads = threads[k];
+        ctx.parallel_fn = note_first;
+        ctx.parallel_user = &of_moments;
+        more = moments_of(&ctx, &cube, 0);
+        assert_true(same_moments(&one, &more));
+        shs_moments_free(NULL, &more);
+        ctx.parallel_user = &of_map;
+        assert_ok(shs_cube_map(&ctx, &cube, &map, 0, &sink));
+        assert_int_equal(of_moments.threads, threads[k]);
+        assert_int_equal(of_moments.chunks % (size_t)threads[k], 0);
+        assert_int_equal(of_map.chunks, of_moments.chunks);
+        assert_true(of_map.chunks >= 16);
+    }
+    shs_moments_free(NULL, &one);
+    free(p.x);
+    cube_free(&cube);
+    sink_free(&sink);
+    map_free(&map);
+}
+#endif
 
 /* ---- sinks ------------------------------------------------------------------------------------------------------- */
 
@@ -1176,16 +1237,6 @@ static void test_shapes_of_maps(void **state) {
 }
 
 /* ---- failures of the callbacks ----------------------------------------------------------------------------------- */
-
-/* Compares moments bit by bit, to check that a failed update changed nothing. */
-static int same_moments(const shs_moments *a, const shs_moments *b) {
-    size_t B = (size_t)a->bands, j;
-    if (a->count != b->count || memcmp(a->shift, b->shift, B * sizeof *a->shift) || memcmp(a->sum, b->sum, B * sizeof *a->sum))
-        return 0;
-    for (j = 0; j < B; j++)
-        if (memcmp(a->products + j * (B + 1), b->products + j * (B + 1), (B - j) * sizeof *a->products)) return 0;
-    return 1;
-}
 
 static void test_failing_reads(void **state) {
     plain_cube p = random_values(SHS_TYPE_I16, 20, 15, 6, 300);
@@ -2055,6 +2106,9 @@ int main(void) {
         cmocka_unit_test(test_finish),
         cmocka_unit_test(test_finish_after_overflow),
         cmocka_unit_test(test_threads_give_the_same_bits),
+#ifndef TEST_CL
+        cmocka_unit_test(test_no_thread_is_left_over),
+#endif
         cmocka_unit_test(test_rounding_and_clamping),
         cmocka_unit_test(test_floating_sinks_keep_the_value),
         cmocka_unit_test(test_rescale),

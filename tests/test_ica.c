@@ -862,6 +862,34 @@ static void test_not_converging_is_said(void **state) {
     cube_free(&cube);
 }
 
+/* Cancels when a component is asked about for the third time. */
+static int cancel_third(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
+    int *times = (int *)user;
+    (void)error;
+    if (strcmp(phase, "separating") != 0 || step != 0) return 0;
+    assert_int_equal(steps, 1);
+    return ++*times == 3;
+}
+
+/* A component that takes many steps can be cancelled between two of them. */
+static void test_cancelled_within_a_component(void **state) {
+    plain_cube p = test_scene();
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+    shs_ica_options o = options_of(1, SHS_CONTRAST_POW3, SHS_APPROACH_DEFLATION, SHS_ROUTE_AUTO);
+    shs_context ctx = SHS_ZERO;
+    shs_ica ica;
+    int times = 0;
+    (void)state;
+    o.tolerance = -1; /* all iterations are made */
+    o.iterations = 25;
+    ctx.progress_fn = cancel_third;
+    ctx.progress_user = &times;
+    assert_status(shs_ica_fit(&ctx, &cube, &o, &ica), SHS_CANCELLED);
+    assert_int_equal(times, 3);
+    free(p.x);
+    cube_free(&cube);
+}
+
 /* From its own solution nothing is left to do. */
 static void test_given_start(void **state) {
     plain_cube p = test_scene();
@@ -1491,6 +1519,7 @@ int main(void) {
         cmocka_unit_test(test_nearly_normal_components),
         cmocka_unit_test(test_one_normal_component),
         cmocka_unit_test(test_not_converging_is_said),
+        cmocka_unit_test(test_cancelled_within_a_component),
         cmocka_unit_test(test_given_start),
         cmocka_unit_test(test_odd_starts),
         cmocka_unit_test(test_dependent_starts),
