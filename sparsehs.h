@@ -2406,6 +2406,7 @@ typedef struct shs_engine {
      block     in sections 4 to 6 a rectangle of a matrix, in section 9 the lines of a cube that are in memory at a time; as a
                member of a result the memory that one request got
      chunk     what one call of a parallel loop's body does; it depends on the sizes alone, so that sums do too
+     consumer  what a pass hands its panels to; it adds to the sums of a chunk
      counted   a dummy that takes a buffer's address while the layout function only counts (shs__layout)
      element   what pixels are calculated in: shs_real, or shs_wide where that is needed
      flush     to add the sums of single precision, or of integers, to those in shs_wide, and begin anew
@@ -2415,10 +2416,12 @@ typedef struct shs_engine {
      lane      one element of a processor's vector
      own       in sections 9 to 13 a worker's own scratch; a worker is a number that no two threads have at the same time
      panel     columns of a matrix that are worked on together because they fit into a cache; in section 9 they are pixels
+     pass      one reading of all pixels, block by block and panel by panel (>>pass)
      plane     the values of one band, or of one output, of the pixels of a panel, side by side
      print     a hash of arguments, by which ranks find out whether theirs are the same
      quad      four 8-bit values in 32 bits of a vector, from four pixels; a pair is two of 16 bits
      run       to do what was prepared: memory is in place, arguments are checked
+     session   signals or pixels with all that is kept for them during a call, here or on a device
      slab      a piece of the depth of a product; strips are rows of a triangular system, stripes columns of a product
      slot      a place in a column of codes: one atom's index and coefficient
      span      values of a cube that one stride, or one list of offsets, leads through
@@ -9821,7 +9824,7 @@ typedef struct shs__signal_distances {
     shs_real *d2; /* their squares by the first `measured` of the b_k; signals with weights have them under any rule; else NULL */
     int measured;
     shs_real inflation; /* how much larger than they are the squares of the newest b_k may be, at 1 */
-    shs_real scale;     /* a power of 2 that brings the largest |alpha| near 1: scores hold squares of alpha */
+    shs_real scale;     /* a power of 2 that brought the largest |alpha| into [2, 4): scores hold squares of alpha */
 } shs__signal_distances;
 
 /* What a signal with weights has in addition. Such a signal keeps r and the q_k weighted, and uses `clean` as y. */
@@ -18201,6 +18204,8 @@ SHS__PRIVATE void shs__px_whiten_panel(shs__whitener *w, shs__panel *panel, shs_
     if (w->absent) SHS__COPY(w->absent + panel->first, panel->missing, panel->pixels);
 }
 
+/* ---- a pass over all pixels ------------------------------------------------------------------------------- >>pass */
+
 /* Pixels of the block at hand from `first` on, numbered line by line: the panel that consumers see. */
 SHS__PRIVATE void shs__px_read_panel(const shs__reader *r, shs__panel *panel, size_t first, size_t pixels) {
     const int count = (int)pixels;
@@ -18235,8 +18240,6 @@ SHS__OUTLINE void shs__px_get_pixel(const shs__reader *r, const shs__panel *pane
         at += next;
     }
 }
-
-/* ---- a pass over all pixels ------------------------------------------------------------------------------- >>pass */
 
 enum {
     SHS__CHUNK_PANELS = 4,        /* panels in a parallel chunk, whose sums are added up in shs_wide */
@@ -19785,11 +19788,11 @@ SHS__PRIVATE uint64_t shs__px_imprint_sink(uint64_t print, const shs_sink *sink)
 
 /* The first step of a fit, and of the transform into the sink (may be NULL): the ranks agree on their success and options. */
 SHS__OUTLINE shs_status shs__px_meet(const shs__pixels *px, shs_status status, const char *call, const int64_t *numbers,
-                                     size_t count, const shs_wide *shares, size_t share_count, const shs_sink *sink) {
+                                     size_t count, const shs_wide *reals, size_t real_count, const shs_sink *sink) {
     shs__meeting meeting = shs__ctx_meeting_for(px->ctx, call);
     meeting.all = shs__ctx_imprint(meeting.all, &px->view.used, sizeof px->view.used);
     meeting.all = shs__ctx_imprint(meeting.all, numbers, count * sizeof *numbers);
-    if (share_count > 0) meeting.all = shs__ctx_imprint(meeting.all, shares, share_count * sizeof *shares);
+    if (real_count > 0) meeting.all = shs__ctx_imprint(meeting.all, reals, real_count * sizeof *reals);
     if (status == SHS_OK && sink) meeting.all = shs__px_imprint_sink(meeting.all, sink);
     return shs__ctx_meet(px->ctx, status, &meeting);
 }
@@ -22104,7 +22107,8 @@ SHS__PRIVATE shs_wide shs__ica_unknown(shs_contrast contrast, shs_wide slope, sh
 
 /* One plain step: P = E[z g(w'z)] - E[g'(w'z)] w of each w, made orthonormal, of either sign the one nearer to w. Each
    component is told how far its w moved, 1 - |cos| (as |p - w|^2 / 2, which does not cancel); the most goes to *change.
-   Where the step is degenerate, each change counts as a right angle, *change is more than any, and P is of no use. */
+   it->unknown gets how uncertain its direction is. Where the step is degenerate, each change counts as a right angle, *change is
+   more than any, and P is of no use. */
 #define SHS__ICA_DEGENERATE 2
 SHS__PRIVATE shs_status shs__ica_step(shs__expectations *s, const shs_ica_options *o, shs__iteration *it, shs__directions which,
                                       shs_ica_component *component, shs_wide *change) {
