@@ -1690,8 +1690,8 @@ SHS_API shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cube, 
    missing pixels, and for backgrounds without a covariance of full rank: too few valid pixels for the bands, or dependent bands. A
    ridge helps in both cases. A pixel takes about bands^2 (7 + (inner + outer) / 4) operations for the sums, of eight lines
    together, and bands^3 / 3 for a Cholesky factor: about 30 times shs_rx for 188 bands. Streams are read once (twice with
-   rescale). The call keeps outer + 7 lines as shs_wide, with threads up to 56 more, and for each thread 5 bands^2 values; with
-   many bands, 2 bands^2 values and 16 MB. The CPU scores: SHS_UNSUPPORTED on an engine without fallback. SHS_BAD_WINDOW: negative
+   rescale). The call keeps outer + 7 lines as shs_wide, with threads up to 56 more, and for each thread 6 bands^2 values; with
+   many bands, 3 bands^2 values and 16 MB. The CPU scores: SHS_UNSUPPORTED on an engine without fallback. SHS_BAD_WINDOW: negative
    or even, or inner is not smaller than outer. SHS_SINGULAR_COVARIANCE: there are valid pixels, and none on any rank has a
    background of full rank, or squares of the pixels underflow; use a larger outer window or a ridge. The lines written by then are
    missing; with rescale the output is untouched. Without valid pixels the whole output is missing, and the status is SHS_OK. */
@@ -21377,17 +21377,23 @@ enum {
     SHS__LOCAL_BATCH = 128     /* pixels that enter or leave a window together */
 };
 
-/* The error of sums is taken to be this share of their largest value so far, `peak`. */
+/* The error of sums is taken to be this share of their largest value so far, `peak`. A pivot should be so many times as large: it
+   then has six digits, three without doubles. */
 #define SHS__LOCAL_ROUNDING (32 * SHS__WIDE_EPS)
+#define SHS__LOCAL_SURE (sizeof(shs_wide) == 4 ? 1024 : 1048576)
 
 /* A worker's sums and room. */
 typedef struct shs__local_own {
     shs_wide *sums;                   /* a triangle for each line of the block */
+    shs_wide *mean, *shift;           /* ld: of the run's pixels; what is taken off pixels: that mean, or that of a window */
+    shs_wide *afresh;                 /* of one window: a triangle, and behind it mean and peak */
     shs_wide *L;                      /* groups of rows, all columns of each: groups x padded x lanes */
     shs_wide *tiles, *corner;         /* a column of tiles; the factor of the one on the diagonal, columns x columns */
     shs_wide *scatter, *least;        /* 1 + n: the scatter's diagonal; a scatter up to `least` is rounding */
     shs_wide *peak;                   /* 1 + n: the largest sums of squares so far: they bound the rounding */
     shs_wide *plus, *pixel;           /* pixels that enter or leave, ld each: with their signs, and unchanged */
+    int lines;                        /* triangles in use */
+    int unsure;                       /* a pivot had few digits */
     int batch;                        /* pixels in the batch */
     int ends[SHS__LOCAL_LINES];       /* how many of the batch each line of the block takes, from the first on */
     int from;                         /* the first sample of the run */
@@ -21426,7 +21432,6 @@ typedef struct shs__local {
     shs_wide found[2]; /* pixels that are valid, and that have a score */
     shs_wide *scores;  /* together x samples */
     unsigned char *no_score;
-    shs_wide *shift; /* taken off the pixels */
     shs__local_own *own; /* one a worker */
 } shs__local;
 
@@ -21467,11 +21472,12 @@ SHS__PRIVATE void shs__rx_local_layout(shs__layout *l, shs__local *w, int worker
     w->kept.missing = SHS__CARVE(l, unsigned char, SHS__PRODUCT(w->kept.places, samples, 1));
     w->scores = SHS__CARVE(l, shs_wide, SHS__PRODUCT(w->plan.together, samples, 1));
     w->no_score = SHS__CARVE(l, unsigned char, SHS__PRODUCT(w->plan.together, samples, 1));
-    w->shift = SHS__CARVE(l, shs_wide, w->n);
     w->own = SHS__CARVE(l, shs__local_own, workers);
     for (i = 0; i < workers; i++) {
         shs__local_own counted, *own = SHS__MEMBER(w->own, i, counted);
         own->sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT(w->plan.lines, w->triangle.size, 1));
+        own->afresh = SHS__CARVE(l, shs_wide, w->triangle.size + shs__cells(2, ld));
+        own->mean = SHS__CARVE(l, shs_wide, ld);
         own->L = SHS__CARVE(l, shs_wide, SHS__PRODUCT(ld, w->triangle.padded, 1));
         own->tiles = SHS__CARVE(l, shs_wide, SHS__PRODUCT(ld, columns, 1));
         own->corner = SHS__CARVE(l, shs_wide, shs__cells(columns, columns));
@@ -21493,11 +21499,11 @@ SHS__PRIVATE void shs__rx_local_flush(const shs__local *w, shs__local_own *own) 
     const shs__pixels_kernels *k = w->reader.kernels;
     int groups = t->ld / k->lanes, line, column, g, m;
     shs_wide *sums = own->sums;
-    for (line = 1; line < w->plan.lines; line++) own->ends[line] = shs__imax(own->ends[line], own->ends[line - 1]);
+    for (line = 1; line < own->lines; line++) own->ends[line] = shs__imax(own->ends[line], own->ends[line - 1]);
     for (column = 0; column < t->padded && own->batch; column += k->columns)
         for (g = column / k->lanes; g < groups; g += m) {
             m = shs__px_tile_groups(groups - g, k->vectors);
-            k->grow(m, w->plan.lines, own->ends, own->plus + g * k->lanes, own->pixel + column, t->ld, sums, t->size);
+            k->grow(m, own->lines, own->ends, own->plus + g * k->lanes, own->pixel + column, t->ld, sums, t->size);
             sums += m * t->group;
         }
     own->batch = 0;
@@ -21518,8 +21524,8 @@ SHS__PRIVATE void shs__rx_local_add(const shs__local *w, shs__local_own *own, in
             shs_wide *SHS__RESTRICT plus = own->plus + own->batch * ld, *SHS__RESTRICT pixel = own->pixel + own->batch * ld;
             if (w->kept.missing[first + (size_t)x]) continue;
             for (b = 0; b <= w->n; b++) {
-                pixel[b] = p[b];
-                plus[b] = sign * p[b];
+                pixel[b] = p[b] - own->shift[b];
+                plus[b] = sign * pixel[b];
             }
             own->ends[line] = ++own->batch;
             if (own->batch == SHS__LOCAL_BATCH) shs__rx_local_flush(w, own);
@@ -21583,6 +21589,7 @@ SHS__PRIVATE int shs__rx_local_corner(const shs__local *w, shs__local_own *own, 
     }
     for (j = 0; j < pivots; j++) {
         shs_wide *x = a + j * columns, inverse = 1 / x[j];
+        own->unsure |= x[j] < SHS__LOCAL_SURE * SHS__LOCAL_ROUNDING * own->peak[first + j];
         if (!(x[j] > own->least[first + j])) return 0;
         x[j] = inverse;
         for (c = j + 1; c < pivots; c++) {
@@ -21612,7 +21619,7 @@ SHS__PRIVATE int shs__rx_local_factorize(const shs__local *w, shs__local_own *ow
         const shs__side columns = shs__tile_side(L + lane, k->columns > k->lanes ? next : 1, k->lanes);
         shs__side rows;
         top = first / k->lanes;
-        for (j = 0; j < k->columns; j++) row[j * k->lanes] = y[first + j];
+        for (j = 0; j < k->columns; j++) row[j * k->lanes] = y[first + j] - own->shift[first + j];
         for (g = top; g < groups; g += m) {
             m = shs__px_tile_groups(groups - g, k->vectors);
             rows = shs__tile_side(own->L + shs__cells(g, next), next, k->lanes);
@@ -21634,6 +21641,7 @@ SHS__PRIVATE int shs__rx_local_score(const shs__local *w, shs__local_own *own, s
     shs_wide ridge = 0;
     int j;
     shs__rx_local_diagonal(w, own, sums); /* for each pixel, scored or not: later ones need the peaks */
+    own->unsure = 0;
     if (!(y[0] > 0) || !(count > (w->options.ridge > 0 ? 1 : (shs_wide)n))) return 0;
     for (j = 1; j <= n; j++) ridge += own->scatter[j];
     ridge *= w->options.ridge / (shs_wide)n;
@@ -21650,6 +21658,54 @@ SHS__PRIVATE int shs__rx_local_score(const shs__local *w, shs__local_own *own, s
     return 1;
 }
 
+/* Whether sums of the window alone are smaller than those that the run has had, so that they are more precise. */
+SHS__PRIVATE int shs__rx_local_outgrown(const shs__local *w, const shs__local_own *own) {
+    int j;
+    for (j = 1; j <= w->n; j++)
+        if (own->peak[j] > 4 * own->scatter[j]) return 1;
+    return 0;
+}
+
+/* mean, of `count` pixels, becomes that of the valid pixels of lines y0 .. y1-1 and samples x0 .. x1-1, too. Returns their number. */
+SHS__PRIVATE shs_wide shs__rx_local_mean(const shs__local *w, ptrdiff_t y0, ptrdiff_t y1, ptrdiff_t x0, ptrdiff_t x1,
+                                         shs_wide count, shs_wide *mean) {
+    ptrdiff_t y, x;
+    int b;
+    for (y = y0; y < y1; y++)
+        for (x = x0; x < x1; x++) {
+            const size_t at = (size_t)(y % w->kept.places) * (size_t)w->samples + (size_t)x;
+            const shs_wide *p = SHS__AT(w->kept.pixels, w->triangle.ld, 0, at);
+            if (w->kept.missing[at]) continue;
+            count++;
+            for (b = 1; b <= w->n; b++) mean[b] += (p[b] - mean[b]) / count;
+        }
+    return count;
+}
+
+/* The score of sample x of line y by sums of its own window, around the window's mean. The run's sums stay. */
+SHS__PRIVATE int shs__rx_local_score_afresh(const shs__local *w, const shs__local_own *run, ptrdiff_t y, ptrdiff_t x,
+                                            const shs_wide *pixel, shs_wide *score) {
+    shs__local_own own = *run;
+    const ptrdiff_t outer = w->options.outer, inner = w->options.inner;
+    const ptrdiff_t top = shs__rx_window(y, outer, w->lines), bottom = top + shs__imin(w->options.outer, w->lines);
+    const ptrdiff_t left = shs__rx_window(x, outer, w->samples), right = left + shs__imin(w->options.outer, w->samples);
+    const ptrdiff_t y0 = shs__rx_window(y, inner, w->lines), y1 = y0 + shs__imin(w->options.inner, w->lines);
+    const ptrdiff_t x0 = shs__rx_window(x, inner, w->samples), x1 = x0 + shs__imin(w->options.inner, w->samples);
+    const ptrdiff_t ring[4][4] = {{top, y0, left, right}, {y0, y1, left, x0}, {y0, y1, x1, right}, {y1, bottom, left, right}};
+    shs_wide count = 0;
+    int k;
+    own.sums = run->afresh;
+    own.shift = own.sums + w->triangle.size;
+    own.peak = own.shift + w->triangle.ld;
+    own.lines = 1;
+    own.batch = 0;
+    SHS__CLEAR(own.sums, w->triangle.size + shs__cells(2, w->triangle.ld));
+    for (k = 0; k < 4; k++) count = shs__rx_local_mean(w, ring[k][0], ring[k][1], ring[k][2], ring[k][3], count, own.shift);
+    for (k = 0; k < 4; k++) shs__rx_local_add(w, &own, 0, ring[k][0], ring[k][1], ring[k][2], ring[k][3], 1);
+    shs__rx_local_flush(w, &own);
+    return shs__rx_local_score(w, &own, own.sums, pixel, score);
+}
+
 /* The first sums of a run hold the whole outer window for a while. Then the inner window is taken off again, whose squares no
    diagonal shows: the peak begins with them. */
 SHS__PRIVATE void shs__rx_local_first_peak(const shs__local *w, shs__local_own *own, int line) {
@@ -21661,27 +21717,34 @@ SHS__PRIVATE void shs__rx_local_first_peak(const shs__local *w, shs__local_own *
         const shs_wide *p = SHS__AT(w->kept.pixels, w->triangle.ld, 0, shs__cells(y % w->kept.places, w->samples));
         p = SHS__AT(p, w->triangle.ld, 0, left);
         for (x = 0; x < across; x++) {
-            for (b = 0; b <= w->n; b++) own->peak[b] += p[b] * p[b];
+            for (b = 0; b <= w->n; b++) own->peak[b] += (p[b] - own->shift[b]) * (p[b] - own->shift[b]);
             p += w->triangle.ld;
         }
     }
 }
 
-/* A run of neighbours in the lines of a block. The first pixel's sums are formed anew, the others' are updated. */
+/* A run of neighbours in the lines of a block. The first pixel's sums are formed anew, the others' are updated. All are of pixels
+   less the mean of the run's own pixels. Where other pixels of the run were so far off that a pixel's pivots have few digits left,
+   its window is summed alone. */
 SHS__PRIVATE void shs__rx_local_run(void *arg, size_t chunk, int worker) {
     const shs__local *w = (const shs__local *)arg;
     const shs__local_plan *plan = &w->plan;
     shs__local_own *own = w->own + worker;
     const int width[2] = {w->options.outer, w->options.inner};
     int first = w->first + (int)(chunk / (size_t)plan->runs) * plan->lines;
-    int lines = shs__imin(plan->lines, w->first + w->count - first);
+    int lines = shs__imin(plan->lines, w->first + w->count - first), end;
     int x, i, line;
     SHS__CLEAR(own->sums, SHS__PRODUCT(plan->lines, w->triangle.size, 1));
     memset(own->ends, 0, sizeof own->ends);
     own->batch = 0;
     own->from = (int)(chunk % (size_t)plan->runs) * plan->run;
+    end = shs__imin(w->samples, own->from + plan->run);
+    own->lines = plan->lines;
+    own->shift = own->mean;
+    SHS__CLEAR(own->mean, w->triangle.ld);
+    (void)shs__rx_local_mean(w, first, first + lines, own->from, end, 0, own->mean);
     if (own->from < w->samples) shs__rx_local_first_peak(w, own, first);
-    for (x = own->from; x < w->samples && x < own->from + plan->run; x++) {
+    for (x = own->from; x < end; x++) {
         for (line = 0; line < lines; line++)
             for (i = 0; i < 2; i++) {
                 ptrdiff_t tall = shs__imin(width[i], w->lines), top = shs__rx_window(first + line, width[i], w->lines);
@@ -21696,8 +21759,11 @@ SHS__PRIVATE void shs__rx_local_run(void *arg, size_t chunk, int worker) {
         for (line = 0; line < lines; line++) {
             size_t at = shs__cells((first + line) % w->kept.places, w->samples) + (size_t)x;
             size_t to = shs__cells(first + line - w->first, w->samples) + (size_t)x;
-            w->no_score[to] = (unsigned char)!shs__rx_local_score(w, own, SHS__AT(own->sums, w->triangle.size, 0, line),
-                                                                  SHS__AT(w->kept.pixels, w->triangle.ld, 0, at), w->scores + to);
+            const shs_wide *pixel = SHS__AT(w->kept.pixels, w->triangle.ld, 0, at);
+            int scored = shs__rx_local_score(w, own, SHS__AT(own->sums, w->triangle.size, 0, line), pixel, w->scores + to);
+            if (own->unsure && shs__rx_local_outgrown(w, own))
+                scored = shs__rx_local_score_afresh(w, own, first + line, x, pixel, w->scores + to);
+            w->no_score[to] = (unsigned char)!scored;
         }
     }
 }
@@ -21711,17 +21777,7 @@ SHS__PRIVATE shs_status shs__rx_local_next_line(shs__local *w) {
     shs_wide *to = kept->pixels + place * samples * ld;
     size_t x;
     shs_status status = SHS_OK;
-    if (kept->next == r->next_line) {
-        if (!shs__px_next_block(r, &status)) return status;
-        if (kept->next == 0) {
-            size_t all = r->block_pixels;
-            r->shift = r->zeros;
-            r->block_pixels = samples; /* of the first line alone, so that the shift is the same however long blocks are */
-            shs__px_find_shift(r, w->shift);
-            r->block_pixels = all;
-        }
-        r->shift = w->shift;
-    }
+    if (kept->next == r->next_line && !shs__px_next_block(r, &status)) return status;
     SHS__CLEAR(to, samples * ld);
     shs__px_keep_line(r, (size_t)(kept->next - r->view.first_line) * samples, to + 1, ld, missing);
     for (x = 0; x < samples; x++) {
