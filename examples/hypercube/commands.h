@@ -34,7 +34,7 @@ static void select_one_call(job *j) {
 static void tell_ratios(const job *j, const shs_pca *pca) {
     const double most = (double)pca->eigenvalues[0] - 1, least = (double)pca->eigenvalues[pca->components - 1] - 1;
     printf("%d bands, %d components, signal to noise ratio %.4g to %.4g\n", pca->bands, pca->components, most, least);
-    if (most < j->s->fit.snr) warn("--snr: no component reaches %g: the first one is kept", j->s->fit.snr);
+    if (j->s->fit.snr > 0 && most < j->s->fit.snr) warn("--snr: no component reaches %g: the first one is kept", j->s->fit.snr);
     if (most < -0.5)
         warn("%s: the noise varies more than the pixels, whose signal to noise ratio is %.4g: are both in one unit?",
              j->in.header_name, most);
