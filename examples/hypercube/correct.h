@@ -72,8 +72,39 @@ static int column_beginning(const table *t, const char *word, const char *other)
     return found;
 }
 
-/* A row belongs to the band of its wavelength, where table and cube state wavelengths, or of its number in a column `band`;
-   otherwise rows are in the order of bands. */
+/* Rows cannot be taken by a column `band` that does not count: tells of the first row that another one is like, or that has no
+   whole number. */
+static void fail_for_numbers(const table *t, int column) {
+    int r, other;
+    for (r = 0; r < t->rows; r++) {
+        const double number = table_value(t, r, column);
+        if (isnan(number))
+            fail(EXIT_ERROR, "%s: --table: %s: row %d has no number, and rows are taken by these numbers", t->name,
+                 column_name(t, column), r + 1);
+        if (!is_whole(number))
+            fail(EXIT_ERROR, "%s: --table: %s: row %d has %g, and rows are taken by these numbers: whole ones from 0 or 1", t->name,
+                 column_name(t, column), r + 1, number);
+        for (other = 0; other < r; other++)
+            if (!(fabs(table_value(t, other, column) - number) > 0))
+                fail(EXIT_ERROR, "%s: --table: %s: rows %d and %d both have %g, and rows are taken by these numbers", t->name,
+                     column_name(t, column), other + 1, r + 1, number);
+    }
+}
+
+/* A column that is neither gain, offset nor wavelength: it numbers the rows, says something of the bands, or is not used. */
+static void read_other_column(const job *j, table *t, int column) {
+    const char *heading = heading_of(t, column);
+    if (numbers_rows(t, column)) {
+        take_numbers(t, column);
+        return;
+    }
+    if (names_bands(heading) && (t->wavelengths < 0 || !has_wavelengths(&j->in))) fail_for_numbers(t, column);
+    if (is_gap_column(t, column) || names_property(heading) || is_deviation(t, column)) return;
+    warn("%s: --table: %s is not used: a column `gain` multiplies, a column `offset` adds", t->name, column_name(t, column));
+}
+
+/* A row belongs to the band of its wavelength, where table and cube state wavelengths, or of its number in a column `band`, or in
+   another one that numbers rows in another order; otherwise rows are in the order of bands. */
 static void plan_by_table(const job *j, correction_plan *p, const char *name) {
     table t = table_read(j, name);
     row_place *places = ALLOCATE(row_place, p->n);
@@ -84,12 +115,7 @@ static void plan_by_table(const job *j, correction_plan *p, const char *name) {
     if (gain < 0 && offset < 0) fail(EXIT_ERROR, "%s: --table: needs a column `gain` or `offset`", name);
     t.wavelengths = find_wavelengths(&t, &t.unit);
     for (c = 0; c < t.columns; c++)
-        if (names_bands(heading_of(&t, c)) && is_counting(&t, c)) t.band_numbers = c;
-    for (c = 0; c < t.columns; c++) {
-        if (c == gain || c == offset || c == t.wavelengths || c == t.band_numbers) continue;
-        if (names_index(heading_of(&t, c)) || names_property(heading_of(&t, c)) || is_deviation(&t, c)) continue;
-        warn("%s: --table: %s is not used: a column `gain` multiplies, a column `offset` adds", name, column_name(&t, c));
-    }
+        if (c != gain && c != offset && c != t.wavelengths) read_other_column(j, &t, c);
     place_rows(j, &t, places);
     for (i = 0; i < p->n; i++) {
         p->gain[i] = 1;

@@ -834,10 +834,15 @@ static int surely_numbers_rows(const job *j, const table *t, int column) {
     return t->wavelengths >= 0 || !j || numbers_all_rows(t, column) || !looks_like_wavelengths(j, t, column, NULL, &exactly);
 }
 
-static void leave_out_numbering(table *t, int column) {
+/* Takes the rows by the numbers of a column, where it names bands or numbers rows that stand in another order. */
+static void take_numbers(table *t, int column) {
     const int shuffled = t->wavelengths < 0 && t->band_numbers < 0 && !is_ascending(t, column);
-    leave_out(t, column, "numbers the rows");
     if (names_bands(heading_of(t, column)) || shuffled) t->band_numbers = column;
+}
+
+static void leave_out_numbering(table *t, int column) {
+    leave_out(t, column, "numbers the rows");
+    take_numbers(t, column);
 }
 
 /* Whether the numbers of a column are in the order of wavelengths, perhaps of several detectors. */

@@ -1822,6 +1822,22 @@ gains "by wavelength" nmgain.csv
 { head -1 nmgain.csv; sed 1d nmgain.csv | sort -rn; } >t.csv; gains "wavelengths that descend" t.csv
 gains "by number" bandgain.csv
 { head -1 bandgain.csv; sed 1d bandgain.csv | sort -t, -k3r; } >t.csv; gains "by number, in another order" t.csv
+for heading in id no nr row index idx '#' 'Unnamed: 0' ''; do
+    sed "1s/.*/$heading,gain,offset/" t.csv >t2.csv; gains "by number, in another order, headed '$heading'" t2.csv
+done
+sed '1s/band/n/; 2s/^[^,]*/9/' t.csv >t2.csv; check "correct gains: numbers of something else: runs" run correct mix.hdr same.hdr --method gains --table t2.csv
+check "correct gains: numbers of something else: it is said" grep -q "t2.csv: --table: column 1 'n' is not used" err.txt
+sed '1s/band/id/; 2s/^[^,]*/9/' t.csv >t2.csv
+fails "correct gains: numbers in another order with a gap" 1 "t2.csv: column 1 'id' numbers rows that stand in another order" \
+    correct mix.hdr bad.hdr --method gains --table t2.csv
+bad_number() { # bad_number NAME NUMBER PATTERN
+    sed "3s/^[^,]*/$2/" t.csv >t2.csv
+    fails "correct gains: $1" 1 "t2.csv: --table: column 1 'band': $3, and rows are taken by these numbers" \
+        correct mix.hdr bad.hdr --method gains --table t2.csv
+}
+bad_number "a number twice" "$(cell 2 1 t.csv)" "rows 1 and 2 both have $(cell 2 1 t.csv)"
+bad_number "a number that is missing" "" "row 2 has no number"
+bad_number "a fraction of a number" 1.5 "row 2 has 1.5"
 sed '1s/$/,gain_std/; 1!s/$/,9/' gain.csv >t.csv; gains "a deviation beside them" t.csv
 good correct mix.hdr gain.hdr --method gains --table gain.csv --bands 2-5
 awk 'NR < 2 || NR > 2 && NR < 7' bandgain.csv >t.csv; gains "by number, some bands" t.csv --bands 2-5
