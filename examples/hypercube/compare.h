@@ -141,7 +141,7 @@ static void open_other(comparison *c, const char *name) {
         lay_beside(&c->other, name, &j->in, j->in.bands, "the first cube has");
     }
     warn_of_differences(j, &c->other, c->list);
-    select_nodata(&c->other, j->s->pixels.nodata);
+    select_nodata(&c->other, j->s->pixels.nodata, 0);
     if (j->s->pixels.reflectance) scale_to_reflectance(&c->other);
     if (j->s->pixels.gains) must_scale_by_gains(&c->other);
 }

@@ -357,7 +357,7 @@ static job *job_open_for(const settings *s, enum mode mode, const char *name, co
     if (s->pixels.classes) j->class_file = beside_open(s->pixels.classes, &j->in, 1, "a mask has");
     if (out_name) name_files(j, out_name);
     select_bands(j);
-    select_nodata(&j->in, s->pixels.nodata);
+    select_nodata(&j->in, s->pixels.nodata, 1);
     check_factor(j, notes);
     select_scale(j, notes);
     j->ctx = example_context(s->run.threads, s->run.device);

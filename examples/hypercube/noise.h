@@ -41,7 +41,7 @@ static void noise_of_dark(job *j, const char *name) {
     if (dark.bands != j->in.bands)
         fail(EXIT_ERROR, "%s: bands: %d, but %s has %d", name, dark.bands, j->in.header_name, j->in.bands);
     warn_of_differences(j, &dark, j->bands);
-    select_nodata(&dark, j->s->pixels.nodata);
+    select_nodata(&dark, j->s->pixels.nodata, 0);
     if (j->s->pixels.gains) must_scale_by_gains(&dark);
     if (j->s->pixels.reflectance && (is_integer(dark.type) || stated_factor(&dark.text) > 0)) scale_to_reflectance(&dark);
     cube.type = dark.type;

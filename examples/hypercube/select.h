@@ -119,8 +119,26 @@ static int holds_value(shs_type type, double value) {
     return type == SHS_TYPE_F64 || fabs(value) <= (double)FLT_MAX;
 }
 
-/* The no-data value that the option names, or else that of the header. A value that the type cannot hold marks no pixel. */
-static void select_nodata(cube_file *in, const char *text) {
+/* A no-data value that the type cannot hold. Of 16 bits, -1 and 65535 are the same bits: the one that the type has may be meant. */
+static void tell_of_nodata(const cube_file *in, const char *option_text, int own) {
+    const value_type *info = type_info(in->type);
+    const double width = info->high - info->low + 1;
+    double same = in->nodata - width;
+    char range[80] = "", meant[120] = "";
+    if (in->nodata < 0) same = in->nodata + width;
+    if (is_integer(in->type)) sprintf(range, ", whole numbers from %.0f to %.0f", info->low, info->high);
+    if (is_integer(in->type) && holds_value(in->type, same) && in->nodata >= -width / 2)
+        sprintf(meant, ". %.0f has its bits in this type: if that is meant, --nodata=%.0f", same, same);
+    if (option_text && own)
+        fail(EXIT_USAGE, "--nodata: %.20s is none of the values of %s, which are %s%s%s", option_text, in->header_name, info->name,
+             range, meant);
+    warn("%s: %s: %.15g is none of its values, which are %s%s: no pixel is missing by it%s", in->header_name,
+         option_text ? "--nodata" : "data ignore value", in->nodata, info->name, range, meant);
+}
+
+/* The no-data value that the option names, or else that of the header. A value that the type cannot hold marks no pixel: as the
+   option's it is an error, unless the option is for another cube, and this one (own: 0) is used beside it. */
+static void select_nodata(cube_file *in, const char *text, int own) {
     char *end;
     if (text) {
         in->nodata = strtod(text, &end);
@@ -128,7 +146,9 @@ static void select_nodata(cube_file *in, const char *text) {
         in->nodata = nodata_as_stored(in->type, in->nodata);
         in->has_nodata = isfinite(in->nodata) != 0;
     }
-    if (in->has_nodata && !holds_value(in->type, in->nodata)) in->has_nodata = 0;
+    if (!in->has_nodata || holds_value(in->type, in->nodata)) return;
+    tell_of_nodata(in, text, own);
+    in->has_nodata = 0;
 }
 
 static void select_window(cube_file *in, const char *text) {

@@ -216,9 +216,28 @@ printf '\315\314\314\075\000\000\200\077' >tenth.img; header tenth 2 1 1 4 bsq 0
 check "a decimal fraction in a float cube" is "$(band tenth 1)" "1 1 1 1"
 printf '\000\000\001\000' >minus.img; header minus 2 1 1 12 bsq 0 'data ignore value = -9999'
 check "a value that u16 cannot hold: no pixel is missing" is "$(band minus 1)" "0 0.5 1 0"
-check "a value that u16 cannot hold: convert runs" good convert minus.hdr same.hdr
+check "a value that u16 cannot hold: convert runs" run convert minus.hdr same.hdr
+check "a value that u16 cannot hold: it is said" grep -q 'minus.hdr: data ignore value: -9999 is none of its values, which are u16, whole numbers from 0 to 65535: no pixel is missing by it' err.txt
+check "a value that u16 cannot hold: once" is "$(wc -l <err.txt)" 1
 check "a value that u16 cannot hold: zeros stay" is "$(band same 1)" "0 0.5 1 0"
 check "a value that u16 cannot hold: nothing is stated" is "$(grep -c 'data ignore value' same.hdr)" 0
+check "--nodata goes before such a value" good info minus.hdr --nodata 0
+# cannot_hold TYPE VALUE BITS: the warning of the header and the error of the option; BITS: the value with the same bits
+cannot_hold() {
+    cp minus.img hold.img; header hold 2 1 1 "$1" bsq 0 "data ignore value = $2"
+    [ "$1" = 1 ] && header hold 2 2 1 "$1" bsq 0 "data ignore value = $2"
+    run info hold.hdr
+    check "type $1, data ignore value = $2: it is said" grep -q "hold.hdr: data ignore value: $2 is none of its values" err.txt
+    check "type $1, data ignore value = $2: what has its bits" is ".$(grep -o -- '--nodata=.*' err.txt)" ".$3"
+    fails "type $1, --nodata=$2" 2 "--nodata: $2 is none of the values of hold.hdr, which are [iu][0-9]*, whole numbers from .* to " \
+        pca hold.hdr bad.hdr "--nodata=$2"
+}
+cannot_hold 12 -1 --nodata=65535
+cannot_hold 2 65535 --nodata=-1
+cannot_hold 1 -1 --nodata=255
+cannot_hold 12 65534.5 ""
+cannot_hold 1 -9999 ""
+cannot_hold 2 99999 ""
 
 echo "== headers that lie"
 lie() { # lie NAME PATTERN [sed expression]
