@@ -12,11 +12,16 @@ typedef struct spectra {
     shs_wide *values; /* bands in use x count */
 } spectra;
 
-/* The forms of a column's numbers: the place of the first number like 1.040, and whether there are numbers of other forms. */
+/* The forms of a column's numbers: the place of the first number like 1.040, or like 1,040, and whether there are numbers of other
+   forms. */
 typedef struct column_form {
     int line, row;       /* line 0: there is none */
     int hundreds, other; /* whether some are whole numbers of three digits, and some have another form than both */
 } column_form;
+
+/* What may divide thousands, or whole numbers from decimals. */
+enum mark { POINT, COMMA, MARKS };
+static const char mark_letters[] = {'.', ','};
 
 /* Lines of numbers. The first line may hold names. A number that is missing is NaN. */
 typedef struct table {
@@ -26,8 +31,9 @@ typedef struct table {
     int open_ended;            /* the last cell of the first row of numbers is empty: lines end with a separator */
     int wavelengths;           /* the column, or -1 */
     int band_numbers;          /* the column that numbers the bands, or rows that stand in another order; -1: none */
-    int thousands, decimals;   /* how many cells have a comma like 1,040, and how many a comma like 1,5 or 0,040 */
-    column_form *forms;        /* of each column, while rows are read */
+    int thousands;             /* how many cells have a comma like 1,040 */
+    int decimals[MARKS];       /* how many have a mark like 1,5 or 0,040 */
+    column_form *forms[MARKS]; /* of each column, while rows are read */
     const wave_unit *unit;     /* of its wavelengths; NULL: not stated */
     double factor;             /* reflectance times this is what it holds; 0: not stated */
     char **names;              /* NULL or empty where a column has none */
@@ -159,16 +165,18 @@ static void fail_for_word(const table *t, int line, int column, const char *cell
          t->name, line, cell, column_name(t, column));
 }
 
-/* Notes whether a point may divide thousands. The row is counted already. */
-static void note_form(table *t, int line, int column, const char *cell) {
-    column_form *form = t->forms + column;
+/* Notes whether a mark may divide thousands. The row is counted already. */
+static void note_form(table *t, enum mark mark, int line, int column, const char *cell) {
+    column_form *form = t->forms[mark] + column;
     const size_t digits = strspn(cell, "0123456789");
-    if (is_gap(cell)) return;
-    if (is_thousands(cell, '.')) {
+    if (is_thousands(cell, mark_letters[mark])) {
         if (form->line) return;
         form->line = line;
         form->row = t->rows - 1;
-    } else if (digits == 3 && !cell[digits] && *cell != '0') form->hundreds = 1;
+        return;
+    }
+    if (strchr(cell, mark_letters[mark])) t->decimals[mark]++;
+    if (digits == 3 && !cell[digits] && *cell != '0') form->hundreds = 1;
     else if (digits > 3 || cell[digits]) form->other = 1;
 }
 
@@ -184,34 +192,40 @@ static void table_row(table *t, int line, char **cells, int count, char separato
         if (!number) to[c] = NO_NUMBER;
         if (!number && label && !t->word_line) t->word_line = line;
         if (label && !number) continue;
-        note_form(t, line, c, cells[c]);
-        if (!number || !strchr(cells[c], ',')) continue; /* a name may have a comma */
-        if (is_thousands(cells[c], ',')) t->thousands++;
-        else t->decimals++;
+        if (!number || is_gap(cells[c])) continue; /* a name may have a comma */
+        note_form(t, POINT, line, c, cells[c]);
+        note_form(t, COMMA, line, c, cells[c]);
+        t->thousands += is_thousands(cells[c], ',');
     }
     free_cells(cells, count);
 }
 
 /* A comma is read as a decimal point, unless it divides cells. Numbers that all look like 1,040 may mean thousands. */
 static void warn_of_thousands(const table *t) {
-    if (!t->thousands || t->decimals) return;
+    if (!t->thousands || t->decimals[COMMA]) return;
     warn("%s: numbers with a comma: %d, all with three digits behind the comma, which is read as a decimal point: 1,040 is 1.04. "
          "If it divides thousands, write 1040",
          t->name, t->thousands);
 }
 
-/* 1.040 is a thousand and forty where commas are decimal points, and most likely where 995 stands in its column, too. */
-static void refuse_thousands(const table *t) {
+/* 1.040 is a thousand and forty where commas are decimal points, and most likely where 995 stands in its column, too. So is
+   1,040 where points are. */
+static void refuse_thousands(const table *t, enum mark mark) {
+    const enum mark decimal = mark == POINT ? COMMA : POINT;
+    const char *const names[] = {"point", "comma"};
     int c;
     for (c = 0; c < t->columns; c++) {
-        const column_form *form = t->forms + c;
-        const char *why = "other numbers have decimal commas";
+        const column_form *form = t->forms[mark] + c;
+        const int others = t->decimals[decimal] > 0;
+        char text[40], why[80] = "others in its column are whole numbers of three digits";
         double value;
-        if (!form->line || (!t->decimals && (!form->hundreds || form->other))) continue;
+        if (!form->line || (!others && (!form->hundreds || form->other))) continue;
         value = t->values[(size_t)form->row * (size_t)t->columns + (size_t)c];
-        if (!t->decimals) why = "others in its column are whole numbers of three digits";
-        fail(EXIT_ERROR, "%s: line %d: %.3f (%s): its point may divide thousands, as %s: write %.0f, or %.4f", t->name, form->line, value,
-             column_name(t, c), why, 1000 * value, value);
+        sprintf(text, "%.3f", value);
+        *strchr(text, '.') = mark_letters[mark];
+        if (others) sprintf(why, "other numbers have decimal %ss", names[decimal]);
+        fail(EXIT_ERROR, "%s: line %d: %s (%s): its %s may divide thousands, as %s: write %.0f, or %.4f", t->name, form->line, text,
+             column_name(t, c), names[mark], why, 1000 * value, value);
     }
 }
 
@@ -426,7 +440,7 @@ static table table_read_with(const char *name, int with_names) {
     const int behind = end_behind_cells(text);
     const char *start, *at, *first, *second, *last, *comment = NULL;
     size_t lines;
-    int line, count;
+    int line, count, mark;
     refuse_splib06(name, text);
     text = as_table(text, &percent);
     start = after_byte_order_mark(text);
@@ -439,7 +453,7 @@ static table table_read_with(const char *name, int with_names) {
     t.wavelengths = -1;
     t.band_numbers = -1;
     t.values = (double *)allocate(lines + 1, (size_t)t.columns * sizeof(double));
-    t.forms = ALLOCATE(column_form, t.columns);
+    for (mark = 0; mark < MARKS; mark++) t.forms[mark] = ALLOCATE(column_form, t.columns);
     for (at = start; *at;) {
         char **cells;
         line++;
@@ -460,10 +474,13 @@ static table table_read_with(const char *name, int with_names) {
         }
     }
     t.dropped += behind;
+    refuse_thousands(&t, POINT);
+    refuse_thousands(&t, COMMA);
     warn_of_thousands(&t);
-    refuse_thousands(&t);
-    free(t.forms);
-    t.forms = NULL;
+    for (mark = 0; mark < MARKS; mark++) {
+        free(t.forms[mark]);
+        t.forms[mark] = NULL;
+    }
     if (percent) divide_percents(&t);
     if (separator == ',') refuse_split_numbers(&t, start);
     if (!t.names) t.names = ALLOCATE(char *, t.columns);

@@ -1961,6 +1961,14 @@ fails "a point before three digits, beside numbers of three digits" 1 "t.csv: li
 printf 'wavelength;101;102;103\n400;2;3;1\n500;2;4;1\n600;4;2;1\n800;4;3;1\n995;4;3;1\n1.000;1;2;1\n' >t.csv
 fails "the same where spectra have numbers for names" 1 "t.csv: line 7: 1.000 (column 1 'wavelength'): its point may divide thousands" \
     unmix mix.hdr bad.hdr --endmembers t.csv
+# Commas between thousands: beside decimal points, or beside numbers of three digits.
+printf 'wavelength\tsoil\n400.0\t995\n500.0\t1,040\n600.0\t1,112\n' >t.csv
+fails "commas before three digits, beside decimal points" 1 "t.csv: line 3: 1,040 (column 2 'soil'): its comma may divide thousands, as other numbers have decimal points: write 1040, or 1.0400" \
+    spectra t.csv bad.csv --smooth 3
+sed 's/\.0//' t.csv >u.csv
+fails "a comma before three digits, beside numbers of three digits" 1 "u.csv: line 3: 1,040 (column 2 'soil'): its comma may divide thousands, as others in its column are whole" \
+    spectra u.csv bad.csv --smooth 3
+sed 's/995/9,5/; s/\.0//' t.csv >u.csv; check "commas before three digits, beside decimal commas" good spectra u.csv same.csv --smooth 3
 sed 's/^\([0-9]*\),\([0-9]*\),/\1,\2.000,/' mix.csv >t.csv; mixes "points before three digits in a whole column" mix.hdr t.csv
 awk -F, -v OFS=, 'NR > 1 { $2 = NR == 2 ? "40.5" : $2; $3 = NR == 2 ? "240.125" : NR == 3 ? "80.5" : $3 } 1' mix.csv >t.csv
 check "a point before three digits, beside other decimals" good unmix mix.hdr same.hdr --endmembers t.csv
