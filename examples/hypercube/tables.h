@@ -1527,15 +1527,37 @@ static void place_by_number(const job *j, const table *t, row_place *places) {
     }
 }
 
+/* Beside a cube without wavelengths rows are taken in their order, which must then be that of wavelengths, perhaps of several
+   detectors. */
+static void refuse_other_order(const job *j, const table *t) {
+    double *list = table_column(t, t->wavelengths);
+    const double first = list[0], last = list[t->rows - 1];
+    wave_runs runs;
+    int ascends = 1, r;
+    for (r = 0; r < t->rows && t->unit; r++) list[r] = to_nanometres(t->unit, list[r]);
+    for (r = 0; r < t->rows && ascends; r++) ascends = list[r] > 0;
+    runs = find_runs(list, t->rows);
+    ascends = ascends && !(list[t->rows - 1] < list[0]) && !descends(list, t->rows) && !is_shuffled(&runs, list, t->rows);
+    free(runs.of);
+    free(list);
+    if (!ascends)
+        fail(EXIT_ERROR,
+             "%s: wavelength: rows from %.6g to %.6g do not ascend, and %s: wavelength: %s: put the rows in the order of the bands, "
+             "or number them in a column `band`",
+             t->name, first, last, j->in.header_name, wavelengths_missing(&j->in));
+}
+
 /* Finds the row of each band in use: by wavelength, by a column of band numbers, or by the order of the rows. */
 static void place_rows(const job *j, table *t, row_place *places) {
-    if (t->wavelengths >= 0 && has_wavelengths(&j->in)) place_by_wavelength(j, t, places);
+    const int stated = t->wavelengths >= 0;
+    if (stated && has_wavelengths(&j->in)) place_by_wavelength(j, t, places);
     else if (t->band_numbers >= 0) place_by_number(j, t, places);
     else {
         place_by_row(j, t, places);
-        if (t->wavelengths >= 0)
-            warn("%s: rows are taken for bands in their order, not by wavelength: %s: wavelength: %s", t->name, j->in.header_name,
-                 wavelengths_missing(&j->in));
+        if (!stated) return;
+        refuse_other_order(j, t);
+        warn("%s: rows are taken for bands in their order, not by wavelength: %s: wavelength: %s", t->name, j->in.header_name,
+             wavelengths_missing(&j->in));
     }
 }
 

@@ -1705,6 +1705,19 @@ by_rows() {
     check "$1: it is said" grep -q "mix.csv: rows are taken for bands in their order, not by wavelength: $2: wavelength: $3" err.txt
 }
 by_rows "a table by rows: the cube has no wavelengths" bare.hdr "the key is missing"
+# other_order NAME FIRST LAST: such rows of t.csv have another order
+other_order() {
+    fails "a table by rows: $1" 1 "t.csv: wavelength: rows from $2 to $3 do not ascend, and bare.hdr: wavelength: the key is missing" \
+        unmix bare.hdr bad.hdr --endmembers t.csv
+}
+{ head -1 mix.csv; sed 1d mix.csv | sort -rn; } >t.csv; other_order "wavelengths that descend" 1000 400
+{ sed -n '1p; 4,7p' mix.csv; sed -n '2,3p' mix.csv; } >t.csv; other_order "wavelengths in any order" 600 500
+awk -F, -v OFS=, '{ $1 = NR == 1 ? "wavelength (cm-1)" : 12000 + $1 } 1' mix.csv >t.csv; other_order "wavenumbers that ascend" 12400 13000
+awk -F, -v OFS=, '{ print (NR > 1 ? NR - 1 : "band"), $0 }' mix.csv >t.csv
+{ head -1 t.csv; sed 1d t.csv | sort -rn; } >u.csv
+check "a table by rows: wavelengths that descend beside numbers of bands: runs" run unmix bare.hdr same.hdr --endmembers u.csv
+check "a table by rows: wavelengths that descend beside numbers of bands" is "$(shares)" "0 583 1000 0 417 1000 "
+sed 's/^1000,/650,/; s/^800,/610,/; s/^700,/590,/' mix.csv >t.csv; check "a table by rows: of two detectors" run unmix bare.hdr same.hdr --endmembers t.csv
 sed 's/Nanometers/Index/' mix.hdr >index.hdr; cp mix.img index.img
 by_rows "a table by rows: the cube numbers its bands" index.hdr "it numbers the bands"
 sed "s/^wavelength = .*/wavelength = {1,2,3,4,5,6}/; s/Nanometers/Unknown/" mix.hdr >counted.hdr; cp mix.img counted.img
