@@ -62,12 +62,14 @@ static int reflectance_scale(const cube_file *in, double **gain, double **bias) 
     return 1;
 }
 
+/* Floats hold whole numbers of 16 bits, but not all of 32. */
+static int needs_doubles(shs_type type) { return type == SHS_TYPE_F64 || type == SHS_TYPE_I32 || type == SHS_TYPE_U32; }
+
 /* What is read is value * gain + bias from now on; frees the lists with the cube. */
 static void scale_values(cube_file *in, double *gain, double *bias) {
     in->scale.gain = gain;
     in->scale.bias = bias;
-    if (in->stored.type == SHS_TYPE_F64) in->type = SHS_TYPE_F64;
-    else in->type = SHS_TYPE_F32;
+    in->type = needs_doubles(in->stored.type) ? SHS_TYPE_F64 : SHS_TYPE_F32;
     in->swap = 0;
     in->stored.has_nodata = in->has_nodata;
     in->has_nodata = 0;

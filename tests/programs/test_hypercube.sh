@@ -2315,6 +2315,17 @@ check "--gains: the way back of --range" good convert mix.hdr ranged.hdr --range
 check "--gains: runs" good convert ranged.hdr same.hdr --gains --type u8
 check "--gains: the values" cmp same.img mix.img
 check "--gains: they are used up" says_not same.hdr 'data gain values' 'data offset values'
+# Whole numbers of 32 bits stay whole: floats hold 123456792 in the place of 123456789.
+printf '\025\315\133\007\026\315\133\007' >wide.img
+for type in 3 13; do
+    header wide 2 1 1 $type bsq 0 'data gain values = {1}' 'data reflectance gain values = {1}'
+    for scaled in --gains --reflectance; do
+        check "$scaled: type $type in f64" good convert wide.hdr same.hdr $scaled --type f64
+        check "$scaled: type $type in f64: the values" is "$(od -An -tf8 same.img | xargs)" "123456789 123456790"
+        check "$scaled: type $type" good convert wide.hdr same.hdr $scaled
+        check "$scaled: type $type: the values" is "$(od -An -tf8 same.img | xargs)" "123456789 123456790"
+    done
+done
 fails "--gains without any" 1 "mix.hdr: data gain values: the key is missing" info mix.hdr --gains
 fails "--gains and --reflectance" 2 "--gains: --reflectance says already" info scaled.hdr --gains --reflectance
 # A list of the wrong length is worth nothing, and another scale in its place would be wrong.
