@@ -272,6 +272,13 @@ static char *behind_key(const char *line, const char *key) {
     return tidy_text(line + strlen(key), end, 0);
 }
 
+/* What stands behind the first colon of a line; NULL: it has none. The caller frees it. */
+static char *behind_colon(const char *line) {
+    const size_t length = strcspn(line, "\n"), colon = strcspn(line, ":\n");
+    if (colon == length) return NULL;
+    return tidy_text(line + colon + 1, line + length, 0);
+}
+
 static int begins_as_number(const char *line) {
     return !is_empty_line(line) && strchr("0123456789+-.", line[strspn(line, " \t")]);
 }
@@ -334,8 +341,7 @@ static char *headings_of_keys(const char *text, const char *numbers, enum export
         if (value && (strstr(value, "ercent") || strchr(value, '%'))) *percent = 1;
         free(value);
         value = behind_key(at, "X Units:");
-        if (!value && kind == ENVI_PLOT && begins_with(at, "Column ") && strchr(at, ':'))
-            value = tidy_text(strchr(at, ':') + 1, at + strcspn(at, "\n"), 0);
+        if (!value && kind == ENVI_PLOT && begins_with(at, "Column ")) value = behind_colon(at);
         if (value) add_heading(headings, separator, value);
         free(value);
     }

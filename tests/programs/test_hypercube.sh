@@ -1901,6 +1901,9 @@ for o in "--html bad.html" "--quicklook bad.png" "--type u8"; do
 done
 echo 'wavelength (nm),fwhm' >t.csv; fails "--resample: a heading alone" 1 "t.csv: --resample: it has no rows" spectra mix.csv bad.csv --resample t.csv
 
+printf 'ENVI ASCII Plot File [x]\nColumn 1 Wavelength\nColumn 2: a\n 420 1\n 500 2\n 600 3\n' >t.txt
+fails "a plot of ENVI without a colon" 1 "t.txt: a column .wavelength. is missing" spectra t.txt bad.csv --smooth 3
+
 echo "== numbers of rows and bands, in any order and place"
 shuffled() { head -1 "$1"; sed 1d "$1" | sort -t, -k2r; }
 awk -F, -v OFS=, '{ print (NR > 1 ? 20 - NR : ""), $0 }' mix.csv >t.csv; mixes "pandas: an index that descends" mix.hdr t.csv
