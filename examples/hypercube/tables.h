@@ -94,24 +94,38 @@ static int names_names(const char *heading) {
     return found;
 }
 
+/* Copies the next word of a heading in plain letters, as far as there is room for one of a unit. Returns 0 at the end. */
+static int next_word(const char **at, char word[24]) {
+    size_t length;
+    *at += strspn(*at, "/ _()[]{}.,:-");
+    length = strcspn(*at, " _()[]{}.,:");
+    sprintf(word, "%.*s", (int)(length < 23 ? length : 23), *at);
+    *at += length;
+    return length > 0;
+}
+
 /* The unit among the words of a heading in plain letters after `at`. *foreign: whether there are other words. */
 static const wave_unit *unit_in_heading(const char *at, int *foreign) {
     static const char *const fill[] = {"in", "unit", "units", "values", "x"};
     const wave_unit *unit = NULL, *here;
+    char word[24];
     *foreign = 0;
-    while (*at) {
-        char word[24];
-        size_t length;
-        at += strspn(at, "/ _()[]{}.,:-");
-        length = strcspn(at, " _()[]{}.,:");
-        if (!length) break;
-        sprintf(word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), at);
+    while (next_word(&at, word)) {
         here = unit_of_word(word);
         if (here) unit = here;
         else if (!is_one_of(word, WITH_COUNT(fill))) *foreign = 1;
-        at += length;
     }
     return unit;
+}
+
+/* Whether a heading of nothing but units is more than names of spectra, too: a.u., x_m and micro are not, x_nm and x (m) are. */
+static int is_surely_unit(const char *plain) {
+    static const char *const names[] = {"m", "a", "u", "mu", "mm", "cm", "micro", "nano"};
+    char word[24];
+    if (strpbrk(plain, "([{")) return 1;
+    while (next_word(&plain, word))
+        if (unit_of_word(word) && !is_one_of(word, WITH_COUNT(names))) return 1;
+    return 0;
 }
 
 /* The number above 0 that a heading is, perhaps with a unit, as 400 nm, or behind the X that R puts before it. Returns 0
@@ -587,7 +601,6 @@ static int may_name_wavelengths(const char *plain, const wave_unit **unit) {
                                         "freq",       "band center", "band centre", "band_center", "band_centre",
                                         "bandcenter", "bandcentre",  "center",      "centre",      "energy",
                                         "photon energy", "nu",       "cwl"};
-    static const char *const alone[] = {"m", "a", "u", "mu", "mm", "cm"}; /* names of spectra, too */
     const char *at;
     int foreign, found = 0;
     size_t i;
@@ -609,7 +622,7 @@ static int may_name_wavelengths(const char *plain, const wave_unit **unit) {
         found = !foreign;
         break;
     }
-    if (!found && !is_one_of(plain, WITH_COUNT(alone)) && !begins_with(plain, "mil") && !begins_with(plain, "cent")) {
+    if (!found && is_surely_unit(plain) && !begins_with(plain, "mil") && !begins_with(plain, "cent")) {
         *unit = unit_in_heading(plain, &foreign);
         found = *unit && !foreign;
     }

@@ -1901,6 +1901,12 @@ for o in "--html bad.html" "--quicklook bad.png" "--type u8"; do
 done
 echo 'wavelength (nm),fwhm' >t.csv; fails "--resample: a heading alone" 1 "t.csv: --resample: it has no rows" spectra mix.csv bad.csv --resample t.csv
 
+# Spectra whose names are units, too: they are none unless in brackets.
+for h in a.u. A.U. m_a x_m micro u/m; do
+    sed "1s,.*,wavelength;$h;b,; s/,/;/g" mix.csv >t.csv; mixes "a spectrum '$h'" mix.hdr t.csv
+done
+sed '1s/.*/nm,a.u.,m/' mix.csv >t.csv; mixes "a column nm before spectra of other units" mix.hdr t.csv
+awk -F, -v OFS=, '{ print (NR > 1 ? $1 * 1e-9 : "x (m)"), $2, $3 }' mix.csv >t.csv; mixes "wavelengths in metres, in brackets" mix.hdr t.csv
 printf 'ENVI ASCII Plot File [x]\nColumn 1 Wavelength\nColumn 2: a\n 420 1\n 500 2\n 600 3\n' >t.txt
 fails "a plot of ENVI without a colon" 1 "t.txt: a column .wavelength. is missing" spectra t.txt bad.csv --smooth 3
 
