@@ -525,6 +525,17 @@ static void name_columns(table *t, const cube_file *f) {
     free_items(items, count);
 }
 
+/* Gains lead to one unit, and the pixels may be in another: without --gains they are as they are stored, as these spectra are. */
+static void warn_of_unused_gains(const cube_file *f) {
+    static const char *const keys[] = {"data gain values", "data offset values", reflectance_gains, reflectance_offsets};
+    int differs;
+    size_t i;
+    for (i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (header_find(&f->text, keys[i], &differs))
+            warn("%s: %s: they are not applied to the spectra of a library, which are taken as they are stored", f->header_name,
+                 keys[i]);
+}
+
 /* ENVI's spectral library as a table, with its wavelengths in the last column. */
 static table library_read(const char *name) {
     table t = SHS_ZERO;
@@ -540,6 +551,7 @@ static table library_read(const char *name) {
     t.band_numbers = -1;
     if (named) t.unit = unit_of(&f);
     t.factor = stated_factor(&f.text);
+    warn_of_unused_gains(&f);
     t.headed = 1;
     t.names = ALLOCATE(char *, t.columns);
     t.left_out = ALLOCATE(unsigned char, t.columns);

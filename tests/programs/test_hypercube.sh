@@ -2295,6 +2295,12 @@ done
 fails "a library that contradicts itself" 1 "wrong.sli: reflectance scale factor: 10000, but its spectra reach" unmix scaled.hdr bad.hdr --endmembers wrong.sli
 mixes "a library x 250, a cube that states nothing" mix.hdr same_scale.sli
 check "a library x 250, a cube that states nothing: it is said" grep -q 'same_scale.sli: spectra are taken as they are, reflectance x 250: mix.hdr states no factor' out.txt
+for key in 'data gain values' 'data offset values' 'data reflectance gain values'; do
+    sed "\$a $key = {2}" same_scale.hdr >gained.hdr; cp same_scale.sli gained.sli
+    check "a library with $key: runs" run unmix mix.hdr same.hdr --endmembers gained.sli
+    check "a library with $key" is "$(shares)" "0 583 1000 0 417 1000 "
+    check "a library with $key: it is said" grep -q "gained.hdr: $key: they are not applied to the spectra of a library" err.txt
+done
 mixes "a library x 250, reflectances" refl.hdr same_scale.sli
 check "a library x 250, reflectances: nothing of that is said" bash -c "! grep -q 'as they are' out.txt"
 fails "spectra of a library that contradicts itself" 1 "wrong.sli: reflectance scale factor: 10000, but its spectra reach" spectra wrong.sli bad.csv --smooth 1
