@@ -219,18 +219,46 @@ static int end_behind_cells(char *text) {
     return rows;
 }
 
+/* The header beside a file: of x.img x.img.hdr or x.hdr; NULL: there is none. The caller frees it. */
+static char *header_beside(const char *name) {
+    uint64_t size;
+    char *first = joined(name, ".hdr"), *second;
+    if (is_regular(first, &size)) return first;
+    free(first);
+    second = derived_name(name, "", ".hdr");
+    if (is_regular(second, &size)) return second;
+    free(second);
+    return NULL;
+}
+
 /* It may be the data file of a library or a cube, whose header is what is to be named. */
 static void fail_for_bytes(const char *name) {
-    char *header_name = joined(name, ".hdr");
-    uint64_t size;
-    if (!is_regular(header_name, &size)) {
-        free(header_name);
-        header_name = derived_name(name, "", ".hdr");
-    }
-    if (is_regular(header_name, &size))
+    char *header_name = header_beside(name);
+    if (header_name)
         fail(EXIT_ERROR, "%s: not a table: it holds a byte of zero, and text has none; name its header in its place: %s", name,
              header_name);
     fail(EXIT_ERROR, "%s: not a table: it holds a byte of zero, and text has none", name);
+}
+
+/* Whether a header is that of a library of ENVI. */
+static int describes_library(const char *header_name) {
+    header h = header_read(header_name);
+    const int library = is_library(&h);
+    header_free(&h);
+    return library;
+}
+
+/* Whether a name is that of a library or a cube, by its header or by its data, and not that of a table. Data of a library without
+   an ending, or with .lib, have a header beside them. */
+static int names_envi(const char *name) {
+    char *header_name;
+    int library;
+    if (has_extension(name, ".hdr") || has_extension(name, ".sli")) return 1;
+    if (*name_extension(name) && !has_extension(name, ".lib")) return 0;
+    header_name = header_beside(name);
+    library = header_name && describes_library(header_name);
+    free(header_name);
+    return library;
 }
 
 /* The bytes of a file as text in UTF-8. */

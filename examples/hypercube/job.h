@@ -210,7 +210,7 @@ static void will_read_spectra(const char *name) {
     const char *data_name = NULL;
     char *header_name;
     if (names_pixel(name)) return;
-    if (!has_extension(name, ".sli") && !has_extension(name, ".hdr")) {
+    if (!names_envi(name)) {
         will_read(name);
         return;
     }

@@ -261,7 +261,7 @@ static sensor sensor_of_table(const char *name) {
 }
 
 static sensor sensor_read(const char *name) {
-    if (has_extension(name, ".hdr") || has_extension(name, ".sli")) return sensor_of_cube(name);
+    if (names_envi(name)) return sensor_of_cube(name);
     return sensor_of_table(name);
 }
 
@@ -508,14 +508,8 @@ static void write_results(const spectral_steps *p, const table *t, const double 
 /* Whether a name is that of a spectral library of ENVI, or of its header. */
 static int names_library(const char *name) {
     uint64_t size;
-    header h;
-    int library;
-    if (has_extension(name, ".sli")) return 1;
-    if (!has_extension(name, ".hdr") || !is_regular(name, &size)) return 0;
-    h = header_read(name);
-    library = is_library(&h);
-    header_free(&h);
-    return library;
+    if (!has_extension(name, ".hdr")) return names_envi(name);
+    return is_regular(name, &size) && describes_library(name);
 }
 
 /* The values of a library become reflectance, as its header states them to be: the written table has no place for a factor. */

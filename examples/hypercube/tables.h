@@ -1735,7 +1735,7 @@ static char *name_for_header(const char *name) {
 }
 
 static spectra spectra_from_table(const job *j, const char *name) {
-    int library = has_extension(name, ".hdr") || has_extension(name, ".sli"), used = j->cube.band_count, c, missing, gaps = 0, number = 0;
+    int library = names_envi(name), used = j->cube.band_count, c, missing, gaps = 0, number = 0;
     table t = library ? library_read(name) : table_read(j, name);
     row_place *places = ALLOCATE(row_place, used);
     spectra s = SHS_ZERO;

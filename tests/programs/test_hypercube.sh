@@ -1562,12 +1562,20 @@ check "a library: abundances" good unmix scene.hdr spectra.hdr --bbl --endmember
 sed 's/{ paint, dark }/{ paint, dark, }/' library.hdr >commas.hdr
 check "a library, a comma behind the last name" good detect scene.hdr same.hdr --bbl --target commas.sli --method ace
 check "a library, a comma behind the last name: the names" grep -qx '  dark}' same.hdr
-for e in '' .dat; do
+for e in '' .lib .dat; do
     cp library.sli lib$e; cp library.hdr lib.hdr
-    fails "a library's data 'lib$e'" 1 "lib$e: not a table: it holds a byte of zero.* name its header in its place: lib.hdr" detect scene.hdr bad.hdr --bbl --target lib$e
+    if [ "$e" = .dat ]; then
+        fails "a library's data 'lib$e'" 1 "lib$e: not a table: it holds a byte of zero.* name its header in its place: lib.hdr" detect scene.hdr bad.hdr --bbl --target lib$e
+    else
+        check "a library's data 'lib$e'" good detect scene.hdr same.hdr --bbl --target lib$e --method ace
+        check "a library's data 'lib$e': of spectra" good spectra lib$e same.csv --smooth 3
+        fails "a library's data 'lib$e': over its header" 2 "lib.hdr: the output would replace the input" detect scene.hdr lib.hdr --bbl --target lib$e
+    fi
     check "a library's data 'lib$e': by the header" good detect scene.hdr same.hdr --bbl --target lib.hdr --method ace
     rm lib$e
 done
+cp whole.csv words; cp scene.hdr words.hdr
+check "a table without an ending beside the header of a cube" good detect scene.hdr same.hdr --bbl --target words --method ace
 fails "a cube in place of a library" 1 "scene.hdr: file type: it is no ENVI Spectral Library" detect scene.hdr bad.hdr --target scene.hdr
 fails "a library that is not there" 1 "none_such.sli: its header is missing" detect scene.hdr bad.hdr --target none_such.sli
 # The header of a library is an input, as the library is; so are the data of one that is named by its header.
