@@ -1950,6 +1950,11 @@ sed '1s/$/,add/; 1!s/$/,9/' gain.csv >t.csv; check "correct gains: a column of a
 check "correct gains: a column of another name: it is said" grep -q "t.csv: --table: column 3 'add' is not used" err.txt
 printf 'wavelength (um),fwhm\n0.6,150\n0.7,200\n' >t.csv
 fails "--resample: widths in another unit" 1 "t.csv: fwhm: its first band is 150000 nm wide.*another unit" spectra mix.csv bad.csv --resample t.csv
+printf 'wavelength (nm),fwhm\n600,0.15\n700,0.2\n' >t.csv
+fails "--resample: widths in um" 1 "t.csv: fwhm: its bands are about 0.175 nm wide, and 100 nm apart.*another unit" spectra mix.csv bad.csv --resample t.csv
+{ cat mix.hdr; echo 'fwhm = {.1,.1,.1,.1,.1,.1}'; } >narrow.hdr; cp mix.img narrow.img
+fails "--resample: widths of a cube in um" 1 "narrow.hdr: fwhm: its bands are about 0.1 nm wide, and 120 nm apart.*another unit" spectra mix.csv bad.csv --resample narrow.hdr
+printf 'wavelength (nm),fwhm\n600,1\n900,1\n' >t.csv; check "--resample: two narrow lines" good spectra mix.csv same.csv --resample t.csv
 printf 'band,wavelength (nm),fwhm (nm)\nB2,600,150\nB3,700,200\n' >t.csv
 check "--resample: bands with names: runs" good spectra mix.csv same.csv --resample t.csv
 check "--resample: bands with names: the same" cmp same.csv resampled.csv
