@@ -248,8 +248,8 @@ static int describes_library(const char *header_name) {
     return library;
 }
 
-/* Whether a name is that of a library or a cube, by its header or by its data, and not that of a table. Data of a library without
-   an ending, or with .lib, have a header beside them. */
+/* Whether a name is that of a library or a cube, by its header or by its data, and not that of a table. Data of a library
+   without an ending, or with .lib, have a header beside them. */
 static int names_envi(const char *name) {
     char *header_name;
     int library;

@@ -82,8 +82,8 @@ static void fail_for_numbers(const table *t, int column) {
             fail(EXIT_ERROR, "%s: --table: %s: row %d has no number, and rows are taken by these numbers", t->name,
                  column_name(t, column), r + 1);
         if (!is_whole(number))
-            fail(EXIT_ERROR, "%s: --table: %s: row %d has %g, and rows are taken by these numbers: whole ones from 0 or 1", t->name,
-                 column_name(t, column), r + 1, number);
+            fail(EXIT_ERROR, "%s: --table: %s: row %d has %g, and rows are taken by these numbers: whole ones from 0 or 1",
+                 t->name, column_name(t, column), r + 1, number);
         for (other = 0; other < r; other++)
             if (!(fabs(table_value(t, other, column) - number) > 0))
                 fail(EXIT_ERROR, "%s: --table: %s: rows %d and %d both have %g, and rows are taken by these numbers", t->name,
@@ -103,8 +103,8 @@ static void read_other_column(const job *j, table *t, int column) {
     warn("%s: --table: %s is not used: a column `gain` multiplies, a column `offset` adds", t->name, column_name(t, column));
 }
 
-/* A row belongs to the band of its wavelength, where table and cube state wavelengths, or of its number in a column `band`, or in
-   another one that numbers rows in another order; otherwise rows are in the order of bands. */
+/* A row belongs to the band of its wavelength, where table and cube state wavelengths, or of its number in a column `band`, or
+   in another one that numbers rows in another order; otherwise rows are in the order of bands. */
 static void plan_by_table(const job *j, correction_plan *p, const char *name) {
     table t = table_read(j, name);
     row_place *places = ALLOCATE(row_place, p->n);

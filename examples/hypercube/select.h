@@ -119,7 +119,7 @@ static int holds_value(shs_type type, double value) {
     return type == SHS_TYPE_F64 || fabs(value) <= (double)FLT_MAX;
 }
 
-/* A no-data value that the type cannot hold. Of 16 bits, -1 and 65535 are the same bits: the one that the type has may be meant. */
+/* A no-data value that the type cannot hold. Of 16 bits, -1 and 65535 are the same bits: the one of the type may be meant. */
 static void tell_of_nodata(const cube_file *in, const char *option_text, int own) {
     const value_type *info = type_info(in->type);
     const double width = info->high - info->low + 1;
@@ -130,8 +130,8 @@ static void tell_of_nodata(const cube_file *in, const char *option_text, int own
     if (is_integer(in->type) && holds_value(in->type, same) && in->nodata >= -width / 2)
         sprintf(meant, ". %.0f has its bits in this type: if that is meant, --nodata=%.0f", same, same);
     if (option_text && own)
-        fail(EXIT_USAGE, "--nodata: %.20s is none of the values of %s, which are %s%s%s", option_text, in->header_name, info->name,
-             range, meant);
+        fail(EXIT_USAGE, "--nodata: %.20s is none of the values of %s, which are %s%s%s", option_text, in->header_name,
+             info->name, range, meant);
     warn("%s: %s: %.15g is none of its values, which are %s%s: no pixel is missing by it%s", in->header_name,
          option_text ? "--nodata" : "data ignore value", in->nodata, info->name, range, meant);
 }

@@ -260,8 +260,8 @@ static sensor sensor_of_table(const char *name) {
     return s;
 }
 
-/* Widths in um beside wavelengths in nm are a thousandth of what they should be: below 0.2 nm, and far below the distance of bands. A
-   few lines of lasers are wider, and the bands of a fine spectrometer are nearer. */
+/* Widths in um beside wavelengths in nm are a thousandth of what they should be: below 0.2 nm, and far below the distance of
+   bands. A few lines of lasers are wider, and the bands of a fine spectrometer are nearer. */
 static void refuse_narrow(const sensor *s, const char *name) {
     double widths = 0, step;
     int i;
@@ -269,8 +269,8 @@ static void refuse_narrow(const sensor *s, const char *name) {
     step = (s->centre[s->count - 1] - s->centre[0]) / (s->count - 1);
     for (i = 0; i < s->count; i++) widths += s->width[i] / s->count;
     if (widths < fmin(step / 200, 0.2))
-        fail(EXIT_ERROR, "%s: fwhm: its bands are about %.6g nm wide, and %.6g nm apart: is the fwhm in another unit?", name, widths,
-             step);
+        fail(EXIT_ERROR, "%s: fwhm: its bands are about %.6g nm wide, and %.6g nm apart: is the fwhm in another unit?", name,
+             widths, step);
 }
 
 static sensor sensor_read(const char *name) {

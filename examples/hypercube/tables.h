@@ -12,8 +12,8 @@ typedef struct spectra {
     shs_wide *values; /* bands in use x count */
 } spectra;
 
-/* The forms of a column's numbers: the place of the first number like 1.040, or like 1,040, and whether there are numbers of other
-   forms. */
+/* The forms of a column's numbers: the place of the first number like 1.040, or like 1,040, and whether there are numbers of
+   other forms. */
 typedef struct column_form {
     int line, row;       /* line 0: there is none */
     int hundreds, other; /* whether some are whole numbers of three digits, and some have another form than both */
@@ -118,7 +118,7 @@ static const wave_unit *unit_in_heading(const char *at, int *foreign) {
     return unit;
 }
 
-/* Whether a heading of nothing but units is more than names of spectra, too: a.u., x_m and micro are not, x_nm and x (m) are. */
+/* Whether a heading of nothing but units is no name of spectra: a.u., x_m and micro may be such, and x_nm and x (m) not. */
 static int is_surely_unit(const char *plain) {
     static const char *const names[] = {"m", "a", "u", "mu", "mm", "cm", "micro", "nano"};
     char word[24];
@@ -238,8 +238,8 @@ static void refuse_thousands(const table *t, enum mark mark) {
         sprintf(text, "%.3f", value);
         *strchr(text, '.') = mark_letters[mark];
         if (others) sprintf(why, "other numbers have decimal %ss", names[decimal]);
-        fail(EXIT_ERROR, "%s: line %d: %s (%s): its %s may divide thousands, as %s: write %.0f, or %.4f", t->name, form->line, text,
-             column_name(t, c), names[mark], why, 1000 * value, value);
+        fail(EXIT_ERROR, "%s: line %d: %s (%s): its %s may divide thousands, as %s: write %.0f, or %.4f", t->name, form->line,
+             text, column_name(t, c), names[mark], why, 1000 * value, value);
     }
 }
 
@@ -525,7 +525,7 @@ static void name_columns(table *t, const cube_file *f) {
     free_items(items, count);
 }
 
-/* Gains lead to one unit, and the pixels may be in another: without --gains they are as they are stored, as these spectra are. */
+/* Gains lead to one unit, and the pixels may be in another: without --gains they are as stored, as these spectra are. */
 static void warn_of_unused_gains(const cube_file *f) {
     static const char *const keys[] = {"data gain values", "data offset values", reflectance_gains, reflectance_offsets};
     int differs;
@@ -1573,8 +1573,8 @@ static void refuse_other_order(const job *j, const table *t) {
     free(list);
     if (!ascends)
         fail(EXIT_ERROR,
-             "%s: wavelength: rows from %.6g to %.6g do not ascend, and %s: wavelength: %s: put the rows in the order of the bands, "
-             "or number them in a column `band`",
+             "%s: wavelength: rows from %.6g to %.6g do not ascend, and %s: wavelength: %s: put the rows in the order of the "
+             "bands, or number them in a column `band`",
              t->name, first, last, j->in.header_name, wavelengths_missing(&j->in));
 }
 
