@@ -12508,21 +12508,15 @@ SHS__PRIVATE shs_status shs__cl_connect(shs_cl *cl) {
 }
 #endif
 
-/* A text about the platform or the device, cut to size; "" where it does not say. */
+/* A text about the platform or the device, cut to size; "" where it does not say, or says more than 511 bytes, which OpenCL does
+   not cut. Without the allocator: a block that it refused would look like a device without a name or a version. */
 SHS__PRIVATE void shs__cl_text(shs_cl *cl, cl_platform_id platform, cl_device_id device, cl_uint what, char *text,
                                size_t size) {
-    size_t length = 0;
-    char *all;
-    cl_int error = device ? SHS__CL(clGetDeviceInfo)(device, what, 0, NULL, &length)
-                          : SHS__CL(clGetPlatformInfo)(platform, what, 0, NULL, &length);
+    char all[512] = "";
+    cl_int error = device ? SHS__CL(clGetDeviceInfo)(device, what, sizeof all - 1, all, NULL)
+                          : SHS__CL(clGetPlatformInfo)(platform, what, sizeof all - 1, all, NULL);
     text[0] = 0;
-    if (error || length == 0) return;
-    all = (char *)shs__cl_alloc(cl, length + 1);
-    if (!all) return;
-    error = device ? SHS__CL(clGetDeviceInfo)(device, what, length, all, NULL)
-                   : SHS__CL(clGetPlatformInfo)(platform, what, length, all, NULL);
     if (!error) shs__cl_append(text, size, all);
-    shs__cl_free(cl, all);
 }
 
 SHS__PRIVATE size_t shs__cl_property_size(shs_cl *cl, cl_device_id device, cl_device_info what) {
@@ -12834,14 +12828,20 @@ SHS__PRIVATE void shs__cl_find_dot_products(shs_cl *cl, const char *all) {
     cl->ways.dot_products = kinds[OF_UNSIGNED] != 0;
 }
 
-SHS__PRIVATE void shs__cl_find_extensions(shs_cl *cl) {
-    const size_t size = 16384;
-    char *all = (char *)shs__cl_alloc(cl, size);
-    if (!all) return;
-    shs__cl_text(cl, NULL, cl->device, CL_DEVICE_EXTENSIONS, all, size);
-    shs__cl_find_sub_groups(cl, all);
-    shs__cl_find_dot_products(cl, all);
+SHS__PRIVATE shs_status shs__cl_find_extensions(shs_cl *cl) {
+    size_t size = 0;
+    char *all;
+    cl_int error = SHS__CL(clGetDeviceInfo)(cl->device, CL_DEVICE_EXTENSIONS, 0, NULL, &size);
+    if (error || size == 0) return SHS_OK;
+    all = (char *)shs__cl_alloc(cl, size + 1);
+    if (!all) return SHS_NO_MEMORY;
+    error = SHS__CL(clGetDeviceInfo)(cl->device, CL_DEVICE_EXTENSIONS, size, all, NULL);
+    if (!error) {
+        shs__cl_find_sub_groups(cl, all);
+        shs__cl_find_dot_products(cl, all);
+    }
     shs__cl_free(cl, all);
+    return SHS_OK;
 }
 
 /* Mesa's llvmpipe ends all loops of a work-item when the item has made 65,535 rounds in all its loops together
@@ -12931,7 +12931,8 @@ SHS__PRIVATE shs_status shs__cl_open(shs_cl *cl) {
     if (status != SHS_OK) return status;
     shs__cl_take_limits(cl);
     shs__cl_probe(cl);
-    shs__cl_find_extensions(cl);
+    status = shs__cl_find_extensions(cl);
+    if (status != SHS_OK) return status;
     return shs__cl_prove_driver(cl);
 }
 

@@ -1148,7 +1148,7 @@ static void check_everything(int lost, int allocations, const shs_cl_options *op
         if (shim.live != 0 || c.live != 0)
             fail_msg("failure %ld (%s) of %ld: %ld objects and %ld blocks are left", k, shim.first ? shim.first : "alloc",
                      calls, shim.live, c.live);
-        if (allocations) assert_true(status == SHS_OK || status == SHS_NO_MEMORY || status == SHS_NO_DEVICE);
+        if (allocations) assert_true(status == SHS_OK || status == SHS_NO_MEMORY);
         else
             assert_true(status == SHS_OK || status == SHS_ENGINE_FAILED || status == SHS_NO_DEVICE ||
                         status == SHS_BUILD_FAILED || status == SHS_NO_MEMORY);
@@ -1186,6 +1186,55 @@ static void test_device_lost(void **state) {
 static void test_allocations_fail(void **state) {
     (void)state;
     check_everything_with(1, 1, 0, 1);
+}
+
+static void check_told(const shs_cl_device *d, const shs_cl_device *expected) {
+    assert_string_equal(d->platform, expected->platform);
+    assert_string_equal(d->name, expected->name);
+    assert_string_equal(d->version, expected->version);
+    assert_string_equal(d->driver, expected->driver);
+}
+
+/* A failed allocation is SHS_NO_MEMORY: never no device, and no device without a text or an extension. */
+static void test_texts_without_memory(void **state) {
+    shs_cl_options o = SHS_ZERO;
+    shs_context ctx = SHS_ZERO;
+    counter c = {0, -1, 0};
+    shs_cl_device chosen, first, listed;
+    long k, calls;
+    int count;
+    shs_status status;
+    shs_cl *cl = new_cl(NULL);
+    (void)state;
+    chosen = cl->about;
+    end_cl(cl);
+    shim.extensions = "cl_khr_subgroups";
+    o.platform = chosen.platform;
+    o.name = chosen.name;
+    o.trust = 1;
+    ctx.alloc_fn = counter_alloc;
+    ctx.free_fn = counter_free;
+    ctx.alloc_user = &c;
+    assert_ok(shs_cl_list(&ctx, &first, 1, &count));
+    c.calls = 0;
+    assert_ok(shs_cl_create(&ctx, &o, &cl));
+    end_cl(cl);
+    calls = c.calls;
+    for (k = 0; k <= calls; k++) {
+        c.calls = 0;
+        c.fail_at = k;
+        status = shs_cl_list(&ctx, &listed, 1, &count);
+        if (status == SHS_OK) check_told(&listed, &first);
+        else assert_status(status, SHS_NO_MEMORY);
+        c.calls = 0;
+        status = shs_cl_create(&ctx, &o, &cl);
+        if (status == SHS_OK) {
+            check_told(&cl->about, &chosen);
+            assert_non_null(cl->ways.sub_groups);
+        } else assert_status(status, SHS_NO_MEMORY);
+        end_cl(cl);
+        assert_int_equal(c.live, 0);
+    }
 }
 
 /* ---- the same, as the algorithms' callers see it ------------------------------------------------------------------ */
@@ -1536,6 +1585,7 @@ int main(void) {
         cmocka_unit_test_setup(test_calls_fail_profiling, setup),
         cmocka_unit_test_setup(test_device_lost, setup),
         cmocka_unit_test_setup(test_allocations_fail, setup),
+        cmocka_unit_test_setup(test_texts_without_memory, setup),
         cmocka_unit_test_setup(test_troubles, setup),
         cmocka_unit_test_setup(test_damaged_store, setup),
         cmocka_unit_test_setup(test_swapped_store, setup),
