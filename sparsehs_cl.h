@@ -169,9 +169,10 @@ typedef struct shs_cl_options {
     const char *platform, *name; /* parts of the platform's and the device's name, in any case; NULL = any */
     int index;
 
-    /* Or the caller's own cl_context, cl_device_id (NULL: the context's first) and in-order cl_command_queue (NULL: a new
-       queue). The device and the queue must belong to the context (SHS_BAD_OPTIONS). All three are retained, and released by
-       shs_cl_destroy. */
+    /* Or the caller's own cl_context, cl_device_id (NULL: the queue's, or the context's first) and in-order cl_command_queue (NULL:
+       a new queue). The device and the queue must belong to the context (SHS_BAD_OPTIONS). All three are retained, and released by
+       shs_cl_destroy. A part of a device (clCreateSubDevices) needs device_id or queue: PoCL says that its context is of the whole
+       device. */
     void *context, *device_id, *queue;
 
     size_t memory_limit; /* bytes of device memory in use at most; 0 = what the device has, less a reserve. A call that needs more
@@ -12714,7 +12715,7 @@ SHS__PRIVATE shs_status shs__cl_adopt_queue(shs_cl *cl) {
     if (error) return shs__cl_check(cl, error);
     if (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) cl->failure.why = "options.queue is not in order";
     else if (context != cl->context) cl->failure.why = "options.queue is of another context than options.context";
-    else if (device != cl->device) cl->failure.why = "options.queue is of another device than the one in use";
+    else if (device != cl->device) cl->failure.why = "options.queue is of another device than options.device_id";
     if (cl->failure.why) return SHS_BAD_OPTIONS;
     error = SHS__CL(clRetainCommandQueue)(queue);
     if (!error) cl->queue[0] = queue;
@@ -12722,22 +12723,43 @@ SHS__PRIVATE shs_status shs__cl_adopt_queue(shs_cl *cl) {
     return shs__cl_check(cl, error);
 }
 
-/* *device: the one of the caller's context that options.device_id names, or the first. */
+/* Whether a context that does not list a part of a device (clCreateSubDevices) takes it all the same: PoCL 3.1 lists whole devices
+   only. Whole devices are not tried, as a driver need not survive one of another driver. */
+SHS__PRIVATE int shs__cl_takes_part(shs_cl *cl, cl_context context, cl_device_id part) {
+    cl_device_id whole = NULL;
+    cl_command_queue queue;
+    cl_int error = SHS__CL(clGetDeviceInfo)(part, CL_DEVICE_PARENT_DEVICE, sizeof whole, &whole, NULL);
+    if (error || !whole) return 0;
+    queue = SHS__CL(clCreateCommandQueue)(context, part, 0, &error);
+    if (error) return 0;
+    SHS__CL(clReleaseCommandQueue)(queue);
+    return 1;
+}
+
+/* *device: the one that options.device_id names, or that of options.queue, or the first of the caller's context. */
 SHS__PRIVATE shs_status shs__cl_device_of_context(shs_cl *cl, cl_context context, cl_device_id *device) {
     const cl_device_id asked = (cl_device_id)cl->options.device_id;
+    const cl_command_queue queue = (cl_command_queue)cl->options.queue;
     cl_device_id *all;
     size_t size = 0, i = 0;
-    cl_int error = SHS__CL(clGetContextInfo)(context, CL_CONTEXT_DEVICES, 0, NULL, &size);
+    cl_int error;
+    *device = NULL;
+    if (queue && !asked)
+        return shs__cl_check(cl, SHS__CL(clGetCommandQueueInfo)(queue, CL_QUEUE_DEVICE, sizeof *device, device, NULL));
+    error = SHS__CL(clGetContextInfo)(context, CL_CONTEXT_DEVICES, 0, NULL, &size);
     if (error) return shs__cl_check(cl, error);
     all = (cl_device_id *)shs__cl_alloc(cl, size);
     if (!all) return SHS_NO_MEMORY;
     error = SHS__CL(clGetContextInfo)(context, CL_CONTEXT_DEVICES, size, all, NULL);
     while (!error && asked && i < size / sizeof *all && all[i] != asked) i++;
-    *device = NULL;
     if (!error && i < size / sizeof *all) *device = all[i];
     shs__cl_free(cl, all);
     if (error) return shs__cl_check(cl, error);
     if (*device) return SHS_OK;
+    if (asked && shs__cl_takes_part(cl, context, asked)) {
+        *device = asked;
+        return SHS_OK;
+    }
     cl->failure.why = "options.device_id is not among the devices of options.context";
     return SHS_BAD_OPTIONS;
 }

@@ -344,7 +344,8 @@ static void check_foreign(cl_device_id device, cl_context context) {
     assert_null(cl);
     assert_string_equal(reason, "options.queue is of another context than options.context");
     o.queue = NULL;
-    o.device_id = &error; /* never asked anything */
+    shim_first_device = device;
+    o.device_id = shim_handles; /* a device that the context does not have */
     assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
     assert_null(cl);
     assert_string_equal(reason, "options.device_id is not among the devices of options.context");
@@ -396,6 +397,59 @@ static void test_own_context(void **state) {
     assert_int_equal(queue_references(queue), of_queue);
     clReleaseCommandQueue(queue);
     clReleaseContext(context);
+}
+
+/* The device object is of the part, whichever option names it. */
+static void check_part(shs_cl_options o, cl_device_id part) {
+    shs_cl *cl = new_cl(&o);
+    assert_ptr_equal(cl->device, part);
+    assert_int_equal(shs_cl_about(cl)->units, 1);
+    check_add(cl, "-D FACTOR=3", 3);
+    end_cl(cl);
+}
+
+/* A part of a device, whose context may say that it is of the whole device. */
+static void test_own_part(void **state) {
+    const cl_device_partition_property one_unit_each[] = {CL_DEVICE_PARTITION_EQUALLY, 1, 0};
+    shs_cl_options o = SHS_ZERO;
+    shs_cl *cl = new_cl(NULL);
+    cl_device_id parts[64];
+    cl_context context;
+    cl_command_queue queue;
+    cl_uint count = 0, i;
+    char reason[100];
+    cl_int error = clCreateSubDevices(cl->device, one_unit_each, 64, parts, &count);
+    (void)state;
+    end_cl(cl);
+    if (error || count < 2) {
+        print_message("skipped: the device has no parts\n");
+        return;
+    }
+    context = clCreateContext(NULL, 1, parts + 1, NULL, NULL, &error);
+    queue = clCreateCommandQueue(context, parts[1], 0, &error);
+    assert_int_equal(error, CL_SUCCESS);
+    o.context = context;
+    o.queue = queue;
+    check_part(o, parts[1]);
+    o.device_id = parts[1];
+    check_part(o, parts[1]);
+    o.queue = NULL;
+    check_part(o, parts[1]);
+
+    o.reason = reason;
+    o.reason_size = sizeof reason;
+    o.device_id = parts[0];
+    shim.only = "clCreateCommandQueue";
+    shim.fail_at = shim.calls;
+    shim.error = CL_INVALID_DEVICE;
+    assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
+    assert_string_equal(reason, "options.device_id is not among the devices of options.context");
+    o.queue = queue; /* of the other part: PoCL takes parts[0] for this context, too */
+    assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
+    assert_int_equal(shim.live, 0);
+    clReleaseCommandQueue(queue);
+    clReleaseContext(context);
+    for (i = 0; i < count; i++) clReleaseDevice(parts[i]);
 }
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
@@ -1560,6 +1614,7 @@ int main(void) {
         cmocka_unit_test_setup(test_null_object, setup),
         cmocka_unit_test_setup(test_engine, setup),
         cmocka_unit_test_setup(test_own_context, setup),
+        cmocka_unit_test_setup(test_own_part, setup),
         cmocka_unit_test_setup(test_programs_are_kept, setup),
         cmocka_unit_test_setup(test_build_failure, setup),
         cmocka_unit_test_setup(test_statuses, setup),
