@@ -104,7 +104,7 @@ help: ; @sed -n 's/^#: *$$//p; s/^#: //p' Makefile tests/checks.mk
 #:   clean                  remove build/
 
 # ---- examples and demonstration --------------------------------------------------------------------------------------
-examples: $(EXAMPLES) build/hypercube build/texture
+examples: $(EXAMPLES) build/hypercube build/texture build/devices
 $(EXAMPLES): build/%: examples/%.c
 build/hypercube build/hypercube-double: examples/hypercube/hypercube.c
 build/texture: examples/texture/texture.c

@@ -53,8 +53,17 @@ done
 # Its lines of ranks compile as they stand; without those of OpenCL they run, and both ranks are the processor.
 awk '/^```c$/ { block = ""; next } /^```/ { if (block ~ /ranks_run/) printf "%s", block; next } { block = block $0 "\n" }' README.md >"$out/both.c"
 if ${CC:-cc} -include CL/cl.h -fsyntax-only "$out/probe.c" 2>/dev/null; then
-    ${CC:-cc} -std=c99 -Wall -Wextra -Werror -fsyntax-only -I. "$out/both.c" || fail "README.md's lines of ranks do not compile"
+    ${CC:-cc} -std=c99 -Wall -Wextra -Werror -O0 -I. -c "$out/both.c" -o "$out/both.o" || fail "README.md's lines of ranks do not compile"
+    link=$(sed -n 's/.*`cc [^`]*both.c \([^`]*\)`.*/\1/p' README.md)
+    [ -n "$link" ] || fail "README.md does not say how its lines of ranks are linked"
+    # shellcheck disable=SC2086
+    if ${CC:-cc} "$out/probe.c" -lOpenCL -o "$out/probe" 2>/dev/null; then
+        ${CC:-cc} "$out/both.o" "$out/probe.c" -o "$out/both" $link -pthread || fail "README.md's lines of ranks do not link"
+    else
+        echo "check-examples: no OpenCL library to link with here: README.md's lines of ranks are not linked"
+    fi
 fi
+env -u MAKEFLAGS -u MFLAGS make -nW examples/devices.c examples | grep -q 'build/devices' || fail "make examples does not build devices"
 {
     sed 's/sparsehs_cl.h/sparsehs.h/' "$out/both.c" | grep -v 'shs_cl\|SPARSEHS_CL'
     printf 'int main(void) {\nenum { M = 500 };\nstatic shs_real Y[P * M], D[2][P * N];\nstatic struct work work;\nint i;\n'
