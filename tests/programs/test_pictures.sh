@@ -147,6 +147,12 @@ noisy16
 check "noise of 2 in 65535" good noisy16.pgm out.pgm $few
 check "noise of 2 in 65535: found" awk '/^estimated/ { d = $3 * 65535 / 255; if (d > 1.5 && d < 2.5) found = 1 } END { exit !found }' out.txt
 check "noise of 2 in 65535: its unit is told" grep -q '^estimated sigma: .*, where white is 255$' out.txt
+# A byte in 25 is one too large: noise of 0.2, where rounding alone has 0.29.
+awk 'BEGIN { srand(4); print "P2\n64 64\n255"; for (i = 0; i < 4096; i++) print 20 + 3 * (i % 64) + (rand() < 0.04) }' >calm.pgm
+fails "next to no noise" 1 "calm.pgm: next to no noise: the estimated sigma, 0.[12]" calm.pgm bad.pgm $few
+check "next to no noise: may be given" good calm.pgm out.pgm $few --sigma 0.2
+{ echo P2 64 64 255; yes 7 | head -n 4096; } >calm.pgm
+fails "no noise" 1 "calm.pgm: next to no noise: the estimated sigma, 0 " calm.pgm bad.pgm $few
 check "noise of 2 in 65535: may be given" good noisy16.pgm out.pgm $few --sigma 0.0078
 
 echo "== formats"
