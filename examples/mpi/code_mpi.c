@@ -180,7 +180,7 @@ int main(int argc, char **argv) {
     together(NULL, 0);
     finish_outputs();
     parallel_close(&in.file, in.name, 0);
-    printf("%" PRIu64 " signals coded\n", in.count);
+    printf("%" PRIu64 " signals of %d values coded\n", in.count, in.p);
     free(D);
     example_end();
     ranks_end();

@@ -1,5 +1,5 @@
-/* npy.h - signals in a file of numpy's (.npy), as the ranks read them: float32 or float64, one signal after the other, that is
-   shape (signals, values), or its transpose in Fortran's order. */
+/* npy.h - signals in a file of numpy's (.npy), as the ranks read them: float32 or float64, shape (signals, values), row by
+   row. */
 #ifndef RANKS_NPY
 #define RANKS_NPY
 
@@ -23,7 +23,7 @@ static inline int npy_piece(void *user, void *bytes, size_t count) { return frea
 static inline npy_file npy_open(const char *name) {
     npy_file f = SHS_ZERO;
     uint64_t said[3], values;
-    int form[3];
+    int form[2];
     MPI_Offset size;
     shs_status status;
     long offset;
@@ -36,15 +36,19 @@ static inline npy_file npy_open(const char *name) {
     if (status == SHS_READ_FAILED) fail(EXIT_ERROR, "%s: it is truncated", name);
     if (status != SHS_OK) fail(EXIT_ERROR, "%s: %s", name, shs_status_text(status));
     if (f.about.kind != 'f' || f.about.size < 4) fail(EXIT_ERROR, "%s: its numbers are neither float32 nor float64", name);
-    if (f.about.fortran_order) {
-        f.count = f.about.columns;
-        values = f.about.rows;
-    } else {
-        f.count = f.about.rows;
-        values = f.about.columns;
-    }
-    if (f.about.dimensions != 2 || values < 1 || values > INT_MAX / 16)
-        fail(EXIT_ERROR, "%s: its shape is not (signals, values)", name);
+    f.count = f.about.rows;
+    values = f.about.columns;
+    if (f.about.dimensions != 2)
+        fail(EXIT_ERROR, "%s: its shape must be (signals, values); it has %d dimensions", name, f.about.dimensions);
+    /* np.save writes x.T like this. Read as it lies there, the array would be its transpose. */
+    if (f.about.fortran_order)
+        fail(EXIT_ERROR,
+             "%s: its shape is (%" PRIu64 ", %" PRIu64 ") in Fortran order; it must be (signals, values) in C order: "
+             "save numpy.ascontiguousarray(x)",
+             name, f.count, values);
+    if (values < 1 || values > INT_MAX / 16)
+        fail(EXIT_ERROR, "%s: its shape is (%" PRIu64 ", %" PRIu64 "); it must be (signals, values) with 1 to %d values", name,
+             f.count, values, INT_MAX / 16);
     f.p = (int)values;
     f.size = f.about.size;
     f.row = elements(f.p, f.size);
@@ -59,7 +63,6 @@ static inline npy_file npy_open(const char *name) {
     said[2] = values;
     form[0] = f.size;
     form[1] = f.about.big_endian;
-    form[2] = f.about.fortran_order;
     f.print = imprint(imprint(0, said, sizeof said), form, sizeof form);
     f.print = imprint(f.print, &size, sizeof size);
     return f;
@@ -86,9 +89,7 @@ static inline int npy_read(const npy_file *f, uint64_t first, size_t count, void
     return shs_npy_read_values(&block, SHS_TYPE_REAL, Y, p, npy_take, &next) != SHS_OK;
 }
 
-static inline int npy_put(void *user, const void *bytes, size_t count) {
-    return fwrite(bytes, 1, count, user) != count;
-}
+static inline int npy_put(void *user, const void *bytes, size_t count) { return fwrite(bytes, 1, count, user) != count; }
 
 /* Writes the 128-byte header of an array of `rows` rows in the byte order of the machine (columns 0: one number a row). */
 enum { NPY_HEADER = 128 };

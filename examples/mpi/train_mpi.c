@@ -80,8 +80,8 @@ int main(int argc, char **argv) {
     ksvd.seed = given.seed;
     check_together(shs_ksvd_ex(&ctx, in.p, given.atoms, mine, Y, in.p, &ksvd, D, in.p, NULL, &about), in.name);
     together(NULL, 0);
-    printf("%" PRIu64 " signals, rmse %.6g with %.3g atoms a signal after %d iterations\n", in.count, (double)about.rmse,
-           (double)about.mean_atoms, about.iterations);
+    printf("%" PRIu64 " signals of %d values, rmse %.6g with %.3g atoms a signal after %d iterations\n", in.count, in.p,
+           (double)about.rmse, (double)about.mean_atoms, about.iterations);
     if (world.rank == 0) write_atoms(argv[1], in.p, given.atoms, D);
     free(Y);
     free(D);

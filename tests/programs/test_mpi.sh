@@ -112,15 +112,9 @@ codes_are() { check "$1" perl codes_are.pl "${@:2}"; }
 sed -n '/^```c$/,/^```$/p' "$readme" | awk '/^```c/ { block = ""; next } /^```/ { if (block ~ /MPI_Allreduce/) printf "%s", block; next }
     { block = block $0 "\n" }' >lines.txt
 check "README shows lines of MPI" grep -q MPI_Allreduce lines.txt
-{
-    printf '#include <limits.h>\n#include <mpi.h>\n#include "sparsehs.h"\nvoid use(shs_context *c);\n'
-    sed '/^}/q' lines.txt
-    printf 'void use(shs_context *c) {\nshs_context ctx = SHS_ZERO;\nMPI_Comm comm = MPI_COMM_WORLD;\n'
-    sed '1,/^}/d' lines.txt
-    printf '*c = ctx;\n}\n'
-} >lines.c
+cp lines.txt lines.c
 check "README's lines of MPI compile" mpicc -std=c99 -Wall -Wextra -Werror -I"$root" -fsyntax-only lines.c
-sed '/^}/q' lines.txt | while read -r line; do
+sed -n '/^static/,/^}/p' lines.txt | while read -r line; do
     grep -qF -- "$line" "$root/examples/mpi/ranks.h" || { echo "$line" >other.txt; break; }
 done
 check "they are those of the programs" test ! -e other.txt
@@ -233,8 +227,10 @@ how="--atoms 24 --sparsity 3 --iterations 4 --parallel-atoms 6"
 for n in 1 2 4; do
     # shellcheck disable=SC2086 # words
     check "train, $n ranks" good_ranks $n "${train[@]}" atoms$n.npy $how
+    cp out.txt train.txt
     same "train, $n ranks: as one" atoms1.npy atoms$n.npy 1e-3
     check "code, $n ranks" good_ranks $n "$programs/code_mpi" atoms1.npy many.npy codes$n --sparsity 3 --block 100
+    cp out.txt code.txt
     for part in used atoms; do check "code, $n ranks: $part as one" cmp codes1_$part.npy codes${n}_$part.npy; done
     same "code, $n ranks: coefs as one" codes1_coefs.npy codes${n}_coefs.npy 1e-5
 done
@@ -261,6 +257,15 @@ for fault in read:1 write:4 memory:0 cancel:1 open:3 finish:1; do
 done
 head -c 9000 many.npy >elsewhere/many.npy
 ends "train: signals that one rank sees shorter" 2 truncated -n 1 "${train[@]}" bad.npy : -n 1 -wdir elsewhere "${train[@]}" bad.npy
+# A file whose shape reads (signals, values) and whose bytes are those of the transpose.
+check "train: the sizes are said" grep -q '^1003 signals of 16 values, ' train.txt
+check "code: the sizes are said" grep -qx '1003 signals of 16 values coded' code.txt
+sed '1s/False/True /' many.npy >columns.npy
+wrong="columns.npy: its shape is (1003, 16) in Fortran order; .*numpy.ascontiguousarray"
+ends "train: Fortran order" 2 "$wrong" -n 2 "$programs/train_mpi" columns.npy bad.npy
+ends "code: Fortran order" 2 "$wrong" -n 2 "$programs/code_mpi" atoms1.npy columns.npy bad
+sed '1s/(1003, 16)/(16048,)  /' many.npy >line.npy
+ends "train: one dimension" 2 "line.npy: its shape must be (signals, values)" -n 2 "$programs/train_mpi" line.npy bad.npy
 ends "train: no signals" 2 "cannot read it" -n 2 "$programs/train_mpi" none.npy bad.npy
 
 # ---- the model of scaling ----------------------------------------------------------------------------------------------
