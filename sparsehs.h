@@ -557,8 +557,9 @@ typedef struct shs_context {
        single rank.
        Collective calls are shs_ksvd*, shs_online*, shs_moments_reduce, and every function of sections 9 to 13 that fits, maps or
        transforms a cube: all ranks make these calls in the same order, with the same sizes and options (else SHS_RANKS_DIFFER on
-       every rank). Optional outputs (codes, a history, a report) may differ. Coding, patches and shs_moments_update are not
-       collective.
+       every rank, as also where two of 64 ranks at most have the same number). The values of maps and models, which each rank may
+       have computed, are not compared. Optional outputs (codes, a history, a report) may differ. Coding, patches and
+       shs_moments_update are not collective.
        When a rank fails, the others return SHS_PEER_FAILED. When reduce_fn returns non-zero, its rank returns SHS_REDUCE_FAILED at
        once. The other ranks would wait for it in their next reduction, so reduce_fn should fail on all ranks, or end the program,
        as MPI does by default. */
@@ -3134,9 +3135,11 @@ SHS__PRIVATE void shs__ctx_print_pieces(uint64_t print, int has_say, shs_wide *p
 }
 
 /* The first step of every collective call, one reduction of the same size in all of them: whether all ranks are well, and mean
-   the same. */
+   the same. Each rank marks the place of its number: of as many ranks as places, or fewer, two with one number leave a place
+   without a mark. */
+enum { SHS__RANK_PLACES = 64 };
 SHS__OUTLINE shs_status shs__ctx_meet(const shs_context *ctx, shs_status mine, shs__meeting *meeting) {
-    shs_wide v[1 + 4 * SHS__PIECES + 2];
+    shs_wide v[1 + 4 * SHS__PIECES + 2 + SHS__RANK_PLACES] = SHS_ZERO, *places = v + 1 + 4 * SHS__PIECES + 2;
     shs_status status;
     int i;
     if (!shs__ctx_distributed(ctx)) return mine;
@@ -3144,12 +3147,15 @@ SHS__OUTLINE shs_status shs__ctx_meet(const shs_context *ctx, shs_status mine, s
     shs__ctx_print_pieces(meeting->all, 1, v + 1);
     shs__ctx_print_pieces(meeting->having, meeting->has_data, v + 1 + 2 * SHS__PIECES);
     memcpy(v + 1 + 4 * SHS__PIECES, meeting->largest, sizeof meeting->largest);
+    if (mine == SHS_OK) places[ctx->rank % SHS__RANK_PLACES] = 1; /* otherwise the number may be a bad one */
     status = shs__ctx_reduce(ctx, v, sizeof v / sizeof *v, SHS_REDUCE_MAX);
     if (mine != SHS_OK) return mine;
     if (status != SHS_OK) return status;
     if (v[0] > 0) return SHS_PEER_FAILED;
     for (i = 0; i < 2 * SHS__PIECES; i++)
         if (v[1 + 2 * i] > -v[2 + 2 * i]) return SHS_RANKS_DIFFER;
+    for (i = 0; i < shs__imin(ctx->ranks, SHS__RANK_PLACES); i++)
+        if (!(places[i] > 0)) return SHS_RANKS_DIFFER;
     memcpy(meeting->largest, v + 1 + 4 * SHS__PIECES, sizeof meeting->largest);
     return SHS_OK;
 }
@@ -19808,13 +19814,12 @@ SHS__OUTLINE int64_t shs__wide_print(int n, int count, const shs_wide *columns, 
 SHS__PUBLIC shs_status shs_cube_map(const shs_context *ctx, const shs_cube *cube, const shs_pixel_map *map,
                                     shs_precision precise, const shs_sink *sink) {
     shs__pixels px;
-    shs__meeting meeting = shs__ctx_meeting_for(ctx, "map");
+    int64_t numbers[] = {0, (int64_t)precise};
     shs_status status = shs__px_open(ctx, cube, &px);
     if (status == SHS_OK) status = shs__px_check_sink(cube, sink);
     if (status == SHS_OK && !shs__px_map_there(map)) status = SHS_BAD_MAP;
-    if (status == SHS_OK) meeting.all = shs__px_imprint_sink(meeting.all, sink);
-    if (status == SHS_OK && sink->rescale) meeting.all = shs__ctx_imprint(meeting.all, &map->outputs, sizeof map->outputs);
-    status = shs__ctx_meet(ctx, status, &meeting);
+    if (status == SHS_OK) numbers[0] = map->outputs;
+    status = shs__px_meet(&px, status, "map", numbers, 2, NULL, 0, sink);
     if (status == SHS_OK) status = shs__ctx_agree(ctx, shs__pixels_map(&px, map, precise, sink, 0));
     shs__px_close(&px);
     return status;
@@ -20864,19 +20869,20 @@ SHS__PUBLIC shs_status shs_pca_denoise(const shs_context *ctx, const shs_pca *pc
     shs_pixel_map map;
     shs__layout l = SHS_ZERO;
     shs_wide *both = NULL;
-    int64_t kept = components;
+    int64_t numbers[] = {components, 0};
     int n;
     shs_status status = shs__px_open(ctx, cube, &px);
     if (status == SHS_OK && !shs__pca_ok(pca)) status = SHS_BAD_MAP;
     if (status == SHS_OK && (components < 0 || components > pca->components)) status = SHS_BAD_COMPONENTS;
     if (status == SHS_OK) status = shs__px_check_sink(cube, sink);
-    if (status == SHS_OK && components == 0) kept = pca->components;
+    if (status == SHS_OK && components == 0) numbers[0] = pca->components;
+    if (status == SHS_OK) numbers[1] = (int64_t)pca->precise;
     while (shs__layout_next(ctx, &l, &status))
         both = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(pca->bands, pca->bands, 1));
-    status = shs__px_meet(&px, status, "denoise", &kept, 1, NULL, 0, sink);
+    status = shs__px_meet(&px, status, "denoise", numbers, 2, NULL, 0, sink);
     if (status == SHS_OK) {
         n = pca->bands;
-        shs__wide_product(n, n, (int)kept, pca->backward, pca->forward, pca->components, both);
+        shs__wide_product(n, n, (int)numbers[0], pca->backward, pca->forward, pca->components, both);
         map = shs__px_map_of(n, n, both, pca->mean, pca->mean);
         status = shs__ctx_agree(ctx, shs__pixels_map(&px, &map, pca->precise, sink, 0));
     }
@@ -21141,18 +21147,18 @@ SHS__PUBLIC shs_status shs_rx_transform(const shs_context *ctx, const shs_pca *r
     shs__pixels px;
     shs__layout l = SHS_ZERO;
     shs_wide *F = NULL, *v = NULL;
-    shs__meeting meeting = shs__ctx_meeting_for(ctx, "rx transform");
+    int64_t components = 0;
     shs_status status = shs__px_open(ctx, cube, &px);
     if (status == SHS_OK) status = shs__px_check_sink(cube, sink);
     if (status == SHS_OK && !(shs__pca_ok(rx) && rx->components <= rx->bands && rx->eigenvalue_count >= rx->components))
         status = SHS_BAD_MAP;
     if (status == SHS_OK && !(rx->eigenvalues[rx->components - 1] > 0)) status = SHS_BAD_MAP;
-    if (status == SHS_OK) meeting.all = shs__px_imprint_sink(meeting.all, sink);
+    if (status == SHS_OK) components = rx->components;
     while (shs__layout_next(ctx, &l, &status)) {
         F = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(rx->bands, rx->components, 1));
         v = SHS__CARVE(&l, shs_wide, rx->bands);
     }
-    status = shs__ctx_meet(ctx, status, &meeting);
+    status = shs__px_meet(&px, status, "rx transform", &components, 1, NULL, 0, sink);
     if (status == SHS_OK) status = shs__rx_scores(&px, rx, F, v, sink);
     shs__layout_release(ctx, &l);
     shs__px_close(&px);
