@@ -572,9 +572,9 @@ typedef struct shs_context {
     uint32_t end_canary;
 } shs_context;
 
-/* A stack of blocks in the caller's buffer. A freed block is available again once all later blocks are freed. `peak` is the most
-   that was ever in use. Not for several threads at once. The result of a fit stays above its call's scratch and keeps it, so give
-   fits an arena of their own. */
+/* A stack of blocks in the caller's buffer. A freed block is available again once all later blocks are freed. `peak` is the
+   most that was ever in use, with what a buffer at any address would take. Not for several threads at once. The result of a fit
+   stays above its call's scratch and keeps it, so give fits an arena of their own. */
 typedef struct shs_arena {
     unsigned char *memory;
     size_t size, used, peak, last;
@@ -2096,8 +2096,9 @@ typedef struct shs_count_options {
 
 /* Writes the number of materials to *count (0 to bands), from the moments of the pixels; not collective. options may be NULL:
    HYSIME. Memory: 4 bands x bands shs_wide and the scratch of shs_eigh. SHS_BAD_MOMENTS, SHS_BAD_OPTIONS, SHS_BAD_LDN,
-   SHS_BAD_OUTPUT, SHS_NO_PIXELS, SHS_NOT_FINITE, SHS_SINGULAR_COVARIANCE: a band is a linear function of others (or constant), so
-   its noise cannot be estimated; or the noise that was given is singular (NWHFC). */
+   SHS_BAD_OUTPUT, SHS_NO_PIXELS, SHS_NOT_FINITE, SHS_SINGULAR_COVARIANCE: a band is a linear function of others, so its noise
+   cannot be estimated (a constant band of 0, too; with NWHFC any constant band); or the noise that was given is singular (NWHFC). A
+   constant band that is not 0 HFC may count as a material: leave it out. */
 SHS_API shs_status shs_count_materials(const shs_context *ctx, const shs_moments *moments, const shs_count_options *options,
                                        int *count);
 /* The naive twin, by the definition, with estimated noise. deviations: how many standard deviations of its estimate a difference
@@ -2762,12 +2763,15 @@ typedef struct shs__arena_header {
 
 enum { SHS__ARENA_HEADER = 32 };
 
+/* Bytes from there to the next multiple of 16. */
+SHS__PRIVATE size_t shs__arena_pad(const shs_arena *a, size_t at) { return (16 - (size_t)((uintptr_t)(a->memory + at) % 16)) % 16; }
+
 SHS__PRIVATE void *shs__arena_alloc(void *user, size_t size) {
     shs_arena *a = (shs_arena *)user;
     shs__arena_header h = SHS_ZERO;
-    size_t at = a->used, pad;
+    size_t at = a->used, pad, ahead;
     if (!a->memory) return NULL;
-    pad = (16 - (size_t)((uintptr_t)(a->memory + at) % 16)) % 16;
+    pad = shs__arena_pad(a, at);
     if (pad > a->size - at || SHS__ARENA_HEADER > a->size - at - pad || size > a->size - at - pad - SHS__ARENA_HEADER)
         return NULL;
     h.used = a->used;
@@ -2775,7 +2779,8 @@ SHS__PRIVATE void *shs__arena_alloc(void *user, size_t size) {
     a->last = at + pad;
     memcpy(a->memory + a->last, &h, sizeof h);
     a->used = a->last + SHS__ARENA_HEADER + size;
-    a->peak = shs__zmax(a->peak, a->used);
+    ahead = 15 - shs__arena_pad(a, 0); /* what a buffer with another address may need more */
+    a->peak = shs__zmax(a->peak, a->used + ahead);
     return a->memory + a->last + SHS__ARENA_HEADER;
 }
 
@@ -3194,7 +3199,7 @@ SHS__PRIVATE int shs__ctx_cpu_takes_over(const shs_engine *engine, shs_status st
             memcpy(bits, x + i, sizeof bits);                                                                          \
             for (k = 0; k < SHS__FINITE_LANES; k++) bad[k] |= (bits[k] & ~sign) + one;                                 \
         }                                                                                                              \
-        for (; i < n; i++) {                                                                                           \
+        for (i = n - n % SHS__FINITE_LANES; i < n; i++) {                                                              \
             memcpy(bits, x + i, sizeof *bits);                                                                         \
             bad[0] |= (bits[0] & ~sign) + one;                                                                         \
         }                                                                                                              \
@@ -12473,7 +12478,16 @@ SHS__PRIVATE int shs__omp_one_fits_gram(const shs__omp_one *one, const shs_real 
     const int of_G = shs__gram_exponent(one->over.n, one->over.G, one->over.ldg), of_dty = shs__omp_exponent(one->over.n, dty);
     return of_G == SHS__OMP_NOTHING || of_dty == SHS__OMP_NOTHING || shs__omp_one_fits(of_G, of_dty);
 }
+
+/* Why a signal is refused: what is not finite, or the range. */
+SHS__PRIVATE shs_status shs__omp_one_refused(const shs__omp_one *one) {
+    const shs__omp_dictionary *d = &one->over;
+    if (d->use_gram && !shs__finite_columns(d->n, (size_t)d->n, d->G, d->ldg)) return SHS_BAD_GRAM;
+    if (!d->use_gram && !shs__finite_columns(d->p, (size_t)d->n, d->D, d->ldd)) return SHS_DICTIONARY_NOT_FINITE;
+    return SHS_OUT_OF_RANGE;
+}
 #else /* which is small */
+#define shs__omp_one_refused(one) SHS_OUT_OF_RANGE
 #define shs__omp_one_normal(one) 1
 #define shs__omp_one_fits_direct(one, y) 1
 #define shs__omp_one_fits_gram(one, dty) 1
@@ -12483,7 +12497,7 @@ SHS__PRIVATE shs_status shs__omp_one_end(shs__omp_one *one, int *used, shs_real 
     *used = one->w.chosen;
     if (error2) *error2 = (shs_real)one->w.error.residual2;
     SHS__UNPOISON(one->l.base, one->l.size);
-    if (!shs__omp_one_normal(one)) return SHS_OUT_OF_RANGE;
+    if (!shs__omp_one_normal(one)) return shs__omp_one_refused(one);
     return SHS_OK;
 }
 
@@ -12496,11 +12510,11 @@ SHS__PUBLIC shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const s
     if (!gram || ldg < n) return SHS_BAD_GRAM;
     if (!dty || !shs__finite(shs__cells(n, 1), dty)) return SHS_BAD_CORRELATIONS;
     status = shs__omp_one_open(&one, 0, n, options);
-    if (status == SHS_OK) status = shs__omp_check_norm(&norm2, one.o.tolerance, 0);
+    if (status == SHS_OK) status = shs__omp_check_norm(&norm2, one.o.tolerance, error2 != NULL);
     if (!shs__finite(1, &norm2) || norm2 < 0) norm2 = 0;
     one.over.G = gram;
     one.over.ldg = ldg;
-    if (status == SHS_OK && !shs__omp_one_fits_gram(&one, dty)) status = SHS_OUT_OF_RANGE;
+    if (status == SHS_OK && !shs__omp_one_fits_gram(&one, dty)) status = shs__omp_one_refused(&one);
     if (status == SHS_OK) status = shs__omp_one_begin(&one, workspace, workspace_size, atoms, coefs, used, (shs_wide)norm2);
     if (status != SHS_OK) return status;
     SHS__COPY(one.w.alpha, dty, n);
@@ -12524,7 +12538,7 @@ SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int l
     status = shs__omp_one_open(&one, p, n, options);
     one.over.D = D;
     one.over.ldd = ldd;
-    if (status == SHS_OK && !shs__omp_one_fits_direct(&one, y)) status = SHS_OUT_OF_RANGE;
+    if (status == SHS_OK && !shs__omp_one_fits_direct(&one, y)) status = shs__omp_one_refused(&one);
     if (status == SHS_OK) status = shs__omp_one_begin(&one, workspace, workspace_size, atoms, coefs, used, shs__la_norm2(p, y));
     if (status != SHS_OK) return status;
     one.w.y = y;

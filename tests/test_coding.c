@@ -2616,8 +2616,9 @@ static void test_bad_one_not_finite(void **state) {
     size_t size = shs_omp_one_workspace(20, LIMITS(3, 0)), direct = shs_omp_one_direct_workspace(10, 20, LIMITS(3, 0));
     void *w = malloc(size + direct);
     single out = untouched_single;
-    int *atoms = out.atoms, *used = &out.used;
-    shs_real *x = out.coefs, kept;
+    int *atoms = out.atoms, *used = &out.used, i;
+    const shs_real norms[] = {-1, (shs_real)NAN, (shs_real)INFINITY};
+    shs_real *x = out.coefs, kept, error2 = 0;
     (void)state;
     kept = q.dty[19];
     q.dty[19] = (shs_real)NAN;
@@ -2628,7 +2629,14 @@ static void test_bad_one_not_finite(void **state) {
     assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, LIMITS(3, 0), w, direct, atoms, x, used, NULL),
                   SHS_SIGNALS_NOT_FINITE);
     q.Y[9] = kept;
+    for (i = 0; i < 3; i++) /* without a tolerance the norm is read for the error alone */
+        assert_status(shs_omp_one(20, q.gram, 20, q.dty, norms[i], LIMITS(3, 0), w, size, atoms, x, used, &error2), SHS_BAD_NORMS);
     assert_memory_equal(&out, &untouched_single, sizeof out);
+    q.gram[7 * 21] = (shs_real)NAN;
+    assert_status(shs_omp_one(20, q.gram, 20, q.dty, 1, LIMITS(3, 0), w, size, atoms, x, used, NULL), SHS_BAD_GRAM);
+    q.D[25] = (shs_real)INFINITY;
+    assert_status(shs_omp_one_direct(10, 20, q.D, 10, q.Y, LIMITS(3, 0), w, direct, atoms, x, used, NULL),
+                  SHS_DICTIONARY_NOT_FINITE);
     free(w);
     problem_free(&q);
 }

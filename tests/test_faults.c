@@ -1147,7 +1147,7 @@ static void test_arena_exhaustion(void **state) {
             prepare(s, c);
             status = calls[c].call(&ctx, s);
             assert_int_equal(arena.used, 0);
-            assert_true(arena.peak <= size);
+            assert_true(arena.peak <= size + 15); /* a buffer at another address may need so many more */
             if (status == SHS_OK) break;
             if (status != SHS_NO_MEMORY)
                 fail_msg("%s: %s with %d bytes", calls[c].name, shs_status_name(status), (int)size);
