@@ -542,10 +542,11 @@ typedef struct shs_context {
     void *parallel_user;
     int threads;
 
-    /* Progress: called between steps from the calling thread; error is the algorithm's, or -1 while it has none. A non-zero return
-       cancels: SHS_CANCELLED. Pursuits and learning leave the best result so far; other calls leave no result. A step of pursuits
-       and the lasso is about a tenth of a second, but at least a chunk for each thread (128 signals, or 32) and at most 512 chunks; on
-       a device it is a call. After the last one, step = steps, all is done; shs_ksvd_ex does not read its answer.
+    /* Progress: called between steps from the calling thread; error is the algorithm's, or -1 while it has none. A non-zero
+       return cancels: SHS_CANCELLED. Pursuits and learning leave the best result so far; other calls leave no result. A
+       step of pursuits and the lasso is about a tenth of a second, but at least a chunk for each thread (128 signals, or
+       32) and at most 512 chunks; on a device it is a call. After the last one, step = steps, all is done; shs_ksvd_ex does
+       not read its answer. Phases whose steps nobody knows ahead (separating, rating, volume) end without it.
 
        Only parallel_fn's chunks run on other threads: all other callbacks of this struct, of cubes and of sinks are called from the
        calling thread. */
