@@ -1973,15 +1973,19 @@ typedef enum shs_constraint {
     SHS_CONSTRAINT_FULL = 3         /* both: FCLS (Heinz, Chang 2001) */
 } shs_constraint;
 
-/* The abundances of every pixel: a cube of `count` bands. endmembers: bands x count, linearly independent. The constrained minima
-   are exact, by active sets: with the gradient g = E'(E a - x) it holds to rounding that
+/* The abundances of every pixel: a cube of `count` bands. endmembers: bands x count, linearly independent or, for a sum of 1,
+   affinely: only their differences matter then. The constrained minima are exact, by active sets: with the gradient
+   g = E'(E a - x) it holds to rounding that
 
        NONNEGATIVE   a_j > 0 and g_j = 0,       or  a_j = 0 and g_j >= 0
        FULL          a_j > 0 and g_j = lambda,  or  a_j = 0 and g_j >= lambda,  and the sum of a is 1.
 
+   Rounding moves an abundance by about 1e-16 |x| / d (1e-7 without doubles), and by 1e-11 where that is less, with d the distance
+   of the endmember from the space of the others; for a sum of 1, x and endmembers are taken from the mean of the endmembers.
+
    Where E'x overflows shs_wide the abundances are NaN. On an engine NONNEGATIVE and FULL take `count` shs_wide a pixel of memory,
-   elsewhere none. SHS_BAD_ENDMEMBERS,
-   SHS_DEPENDENT_ENDMEMBERS, SHS_BAD_OPTIONS (no such constraint). */
+   elsewhere none. SHS_BAD_ENDMEMBERS; SHS_BAD_OPTIONS (no such constraint); SHS_DEPENDENT_ENDMEMBERS: the squared distance is 1e-12
+   (1e-6 without doubles) of the squared length or less, or the distance is the rounding of the spectra; SHS_OUT_OF_RANGE. */
 SHS_API shs_status shs_unmix(const shs_context *ctx, const shs_cube *cube, int count, const shs_wide *endmembers, int lde,
                              shs_constraint constraint, const shs_sink *sink);
 /* A library may have more spectra than bands, of which each pixel holds few: code the pixels by shs_lasso with nonnegative and
@@ -8141,14 +8145,19 @@ SHS__PRIVATE shs_wide shs__small_row(int k, const shs_wide *L, shs_wide *row) {
     return left;
 }
 
-/* Solves L L'z = z in place. */
-SHS__PRIVATE void shs__small_solve(int count, const shs_wide *L, shs_wide *z) {
-    const shs_wide *row = L;
-    int i, j;
+/* Solves L z = z in place. */
+SHS__PRIVATE void shs__small_solve_forth(int count, const shs_wide *L, shs_wide *z) {
+    int i;
     for (i = 0; i < count; i++) {
-        z[i] = (z[i] - shs__la_dot_wide(i, row, z)) / row[i];
-        row += i + 1;
+        z[i] = (z[i] - shs__la_dot_wide(i, L, z)) / L[i];
+        L += i + 1;
     }
+}
+
+/* Solves L'z = z in place. */
+SHS__PRIVATE void shs__small_solve_back(int count, const shs_wide *L, shs_wide *z) {
+    const shs_wide *row = L + shs__small_triangle(count);
+    int i, j;
     for (i = count - 1; i >= 0; i--) {
         row -= i + 1;
         z[i] /= row[i];
@@ -8156,10 +8165,25 @@ SHS__PRIVATE void shs__small_solve(int count, const shs_wide *L, shs_wide *z) {
     }
 }
 
+/* Solves L L'z = z in place. */
+SHS__PRIVATE void shs__small_solve(int count, const shs_wide *L, shs_wide *z) {
+    shs__small_solve_forth(count, L, z);
+    shs__small_solve_back(count, L, z);
+}
+
 /* H_ij of a symmetric matrix whose lower triangle is kept */
 SHS__PRIVATE shs_wide shs__small_at(const shs_wide *H, int i, int j) {
     return H[shs__small_place(shs__imax(i, j), shs__imin(i, j))];
 }
+
+/* A = Q R itself, where H = A'A would square its condition. */
+typedef struct shs__small_columns {
+    const shs_wide *R;      /* a triangle whose row j is column j of R; NULL: H and h are enough */
+    const shs_wide *y;      /* n: Q'y */
+    const shs_wide *least;  /* n: slopes up to so much of |y| are 0; below 0: see shs__mix_distances */
+    shs_wide *Q;            /* n x n: orthonormal columns, of which the first span the set: R_S = Q L' */
+    shs_wide *t, *rest;     /* n each: Q'y; y - R x */
+} shs__small_columns;
 
 /* min |y - A x| over x >= 0 from H = A'A and h = A'y, by active sets (Lawson, Hanson 1974; Bro, de Jong 1997). With `sum` the x add
    up to 1, and lambda is the multiplier of that. */
@@ -8170,38 +8194,80 @@ typedef struct shs__nonnegative {
     int *state;          /* n: 1: in the set; 0: not; -1: not, and only rounding or dependence would take it in */
     shs_wide *H, *h;     /* H: a triangle */
     shs_wide *L, *x;     /* the Cholesky factor of the set's part of H; x, which is 0 outside of the set */
-    shs_wide *u, *v;     /* n, and n with `sum`: scratch */
+    shs_wide *u, *w;     /* n: scratch; n with `sum`: the solution of L w = 1 */
     shs_wide lambda;
     shs_wide guard;      /* an unknown depends on those before it if they leave no more than guard H_jj of H_jj */
     shs_wide smallest;   /* the smallest share of an H_jj that they left */
+    shs__small_columns by;
 } shs__nonnegative;
 
-/* The least squares over the set, without regard to signs: u, in the order of the set. Returns 0 where one depends on those before
-   it. */
+#ifdef SHS__CUBES
+#define SHS__SMALL_BY_COLUMNS(s) ((s)->by.R != NULL)
+#else
+#define SHS__SMALL_BY_COLUMNS(s) 0
+#endif
+
+/* Row k of L, column k of Q and t_k, for the unknown at place k of the set, by Gram-Schmidt; twice, since where little is left, once
+   is not enough. Returns 0 where nothing is left. */
+SHS__OUTLINE int shs__small_column(shs__nonnegative *s, int k) {
+    const shs__small_columns *by = &s->by;
+    const int n = s->n, j = s->set[k];
+    shs_wide *row = s->L + shs__small_triangle(k), *q = SHS__AT(by->Q, n, 0, k), left;
+    int i, b, twice;
+    SHS__CLEAR(row, k);
+    SHS__COPY(q, by->R + shs__small_triangle(j), j + 1);
+    SHS__CLEAR(q + j + 1, n - j - 1);
+    for (twice = 0; twice < 2; twice++)
+        for (i = 0; i < k; i++) {
+            const shs_wide *other = SHS__AT(by->Q, n, 0, i);
+            const shs_wide along = shs__la_dot_wide(n, other, q);
+            row[i] += along;
+            for (b = 0; b < n; b++) q[b] -= along * other[b];
+        }
+    left = shs__la_dot_wide(n, q, q);
+    if (!(left > 0)) return 0;
+    row[k] = SHS__WSQRT(left);
+    for (b = 0; b < n; b++) q[b] /= row[k];
+    by->t[k] = shs__la_dot_wide(n, q, by->y);
+    return 1;
+}
+
+/* Row k of L from H. Returns 0 where the unknown at place k of the set depends on those before it. */
+SHS__PRIVATE int shs__small_factor(shs__nonnegative *s, int k) {
+    shs_wide *row = s->L + shs__small_triangle(k), all, left;
+    int i;
+    for (i = 0; i <= k; i++) row[i] = shs__small_at(s->H, s->set[k], s->set[i]);
+    all = row[k];
+    left = shs__small_row(k, s->L, row);
+    if (!(left > s->guard * all)) return 0;
+    if (left < s->smallest * all) s->smallest = left / all;
+    row[k] = SHS__WSQRT(left);
+    return 1;
+}
+
+/* The least squares over the set, without regard to signs: u, in the order of the set, from L'u = t - lambda w with L t = h. Returns
+   0 where one depends on those before it. */
 SHS__OUTLINE int shs__small_solve_set(shs__nonnegative *s) {
-    shs_wide ones = 0, total = -1;
-    int i, k;
+    int k;
     for (k = s->factored; k < s->count; k++) {
-        shs_wide *row = s->L + shs__small_triangle(k), all, left;
-        for (i = 0; i <= k; i++) row[i] = shs__small_at(s->H, s->set[k], s->set[i]);
-        all = row[k];
-        left = shs__small_row(k, s->L, row);
-        if (!(left > s->guard * all)) return 0;
-        if (left < s->smallest * all) s->smallest = left / all;
-        row[k] = SHS__WSQRT(left);
+        const shs_wide *row = s->L + shs__small_triangle(k);
+        int good;
+        if (SHS__SMALL_BY_COLUMNS(s)) good = shs__small_column(s, k);
+        else good = shs__small_factor(s, k);
+        if (!good) return 0;
+        if (s->sum) s->w[k] = (1 - shs__la_dot_wide(k, row, s->w)) / row[k];
         s->factored = k + 1;
     }
-    for (k = 0; k < s->count; k++) s->u[k] = s->h[s->set[k]];
-    shs__small_solve(s->count, s->L, s->u);
-    if (!s->sum) return 1;
-    for (k = 0; k < s->count; k++) s->v[k] = 1;
-    shs__small_solve(s->count, s->L, s->v);
-    for (k = 0; k < s->count; k++) {
-        ones += s->v[k];
-        total += s->u[k];
+    if (SHS__SMALL_BY_COLUMNS(s)) SHS__COPY(s->u, s->by.t, s->count);
+    else {
+        for (k = 0; k < s->count; k++) s->u[k] = s->h[s->set[k]];
+        shs__small_solve_forth(s->count, s->L, s->u);
     }
-    s->lambda = total / ones;
-    for (k = 0; k < s->count; k++) s->u[k] -= s->lambda * s->v[k];
+    if (s->sum) {
+        s->lambda = (shs__la_dot_wide(s->count, s->w, s->u) - 1) / shs__la_dot_wide(s->count, s->w, s->w);
+        for (k = 0; k < s->count; k++) s->u[k] -= s->lambda * s->w[k];
+    }
+    shs__small_solve_back(s->count, s->L, s->u);
     return 1;
 }
 
@@ -8276,21 +8342,55 @@ SHS__PRIVATE shs_wide shs__small_slope(const shs__nonnegative *s, int j) {
     return 0;
 }
 
-/* Lets in the unknown along which |y - A x| falls most, until it falls along none, or after so many turns. */
+/* by->rest, of the solution over the set. Returns the length of y, as the sum of absolute values. */
+SHS__PRIVATE shs_wide shs__small_rest(shs__nonnegative *s) {
+    const shs__small_columns *by = &s->by;
+    shs_wide length = 0;
+    int b, k;
+    for (b = 0; b < s->n; b++) {
+        by->rest[b] = by->y[b];
+        length += shs__wabs(by->y[b]);
+    }
+    for (k = 0; k < s->count; k++) {
+        const shs_wide *q = SHS__AT(by->Q, s->n, 0, k);
+        shs_wide along = by->t[k];
+        if (s->sum) along -= s->lambda * s->w[k];
+        for (b = 0; b < s->n; b++) by->rest[b] -= along * q[b];
+    }
+    return length;
+}
+
+/* The unknown outside of the set along which |y - A x| falls most; -1: it falls along none. */
+SHS__PRIVATE int shs__small_steepest(shs__nonnegative *s) {
+    const shs__small_columns *by = &s->by;
+    shs_wide most = 0, length = 0;
+    int j, steepest = -1;
+    if (SHS__SMALL_BY_COLUMNS(s)) length = shs__small_rest(s);
+    for (j = 0; j < s->n; j++) {
+        shs_wide falls, least = 0;
+        if (s->state[j] != 0) continue;
+        if (SHS__SMALL_BY_COLUMNS(s)) {
+            falls = shs__la_dot_wide(j + 1, by->R + shs__small_triangle(j), by->rest) - s->lambda;
+            least = by->least[j] * length;
+        } else falls = shs__small_slope(s, j);
+        if (!(falls > least) || (steepest >= 0 && falls <= most)) continue;
+        most = falls;
+        steepest = j;
+    }
+    return steepest;
+}
+
+/* Lets in the unknown along which |y - A x| falls most, until it falls along none, or after so many turns. By columns, who left as
+   it entered is tried again when another has come in. */
 SHS__OUTLINE void shs__small_descend(shs__nonnegative *s, int turns) {
     int j;
     for (; turns > 0; turns--) {
-        shs_wide most = 0;
-        int newcomer = -1;
-        for (j = 0; j < s->n; j++) {
-            shs_wide falls = 0;
-            if (s->state[j] == 0) falls = shs__small_slope(s, j);
-            if (falls <= most) continue;
-            most = falls;
-            newcomer = j;
-        }
+        const int newcomer = shs__small_steepest(s);
         if (newcomer < 0) return;
         (void)shs__small_enter(s, newcomer);
+        if (!SHS__SMALL_BY_COLUMNS(s) || s->state[newcomer] != 1) continue;
+        for (j = 0; j < s->n; j++)
+            if (s->state[j] < 0) s->state[j] = 0;
     }
 }
 
@@ -22935,9 +23035,9 @@ SHS__PUBLIC void shs_model_free(const shs_context *ctx, shs_model *model) {
    while it is in the cache; an engine makes them by two maps, and what is left is done here. AMSD has rows for the undesired
    spectra, too (shs__tg_subspaces), and makes one score of all outputs and the length.
 
-   shs_unmix is a map too or, with abundances that must not be negative, the map E'x and an active set for each pixel:
-   shs__mix_pixels runs a pass whose `outputs`, shs__mix_outputs, call shs__mix_solve for a pixel, and that shs__small_descend of
-   section 4. shs_endmembers_find keeps projected pixels in memory. All its methods
+   shs_unmix is a map too or, with abundances that must not be negative, the map E'x (Q'x of E = Q R where endmembers are alike)
+   and an active set for each pixel: shs__mix_pixels runs a pass whose `outputs`, shs__mix_outputs, call shs__mix_solve for a
+   pixel, and that shs__small_descend of section 4. shs_endmembers_find keeps projected pixels in memory. All its methods
    search the pixel that lies farthest in a direction, many times: shs__em_farthest does so over all threads and ranks.
    shs_ppi searches it in many directions at once, in a pass: shs__ppi_project maps a panel, 32 directions at a time.
    shs_count_materials needs the moments alone. */
@@ -23952,44 +24052,58 @@ SHS__PUBLIC void shs_unmix_naive(shs_constraint constraint, int n, int c, const 
 
 /* ---- abundances: one pixel ------------------------------------------------------------------------------- >>mixture */
 
-/* A worker's equations, with E'E for H. */
+/* The arrays of a call; see shs__mix_prepare. */
+typedef struct shs__mix_arrays {
+    shs_wide *matrix, *centre, *offset; /* the map: c x n, n, c */
+    shs_wide *Q, *column;               /* (n + 1) x c, n + 1 */
+    shs_wide *R, *gram;                 /* triangles of c */
+    shs_wide *inverse, *least;          /* c x c, c */
+    shs_wide level;
+    int by_columns; /* shs__mix_solve goes by R, not by gram */
+} shs__mix_arrays;
+
+/* A worker's equations. */
 typedef struct shs__mixture {
     shs__nonnegative equations;
+    shs_wide *products;     /* c: R'y, by columns */
+    const shs_wide *offset; /* c: added to the map's values */
     unsigned char apart[SHS__ALIGN];
 } shs__mixture;
 
 enum { SHS__MIX_STEPS = 30 }; /* so many changes of the set for each endmember, at most: far more than exact numbers need */
 
-/* The nonnegative abundances for b = E'x, in its place: NaN where b leaves the range. The set begins empty or, for a sum of 1, with
-   the nearest endmember. */
-SHS__PRIVATE void shs__mix_solve(shs__nonnegative *s, shs_wide *b) {
+/* The nonnegative abundances for the map's values b, in their place: NaN where E'x leaves the range. The set begins empty or, for a
+   sum of 1, with the nearest endmember. */
+SHS__PRIVATE void shs__mix_solve(shs__mixture *own, shs_wide *b) {
+    shs__nonnegative *s = &own->equations;
     int i, first = 0;
-    if (!shs__wide_finite((size_t)s->n, b)) {
+    for (i = 0; i < s->n; i++) b[i] += own->offset[i];
+    s->h = b;
+    if (s->by.R) {
+        s->h = own->products;
+        s->by.y = b;
+        for (i = 0; i < s->n; i++) s->h[i] = shs__la_dot_wide(i + 1, s->by.R + shs__small_triangle(i), b);
+    }
+    if (!shs__wide_finite((size_t)s->n, s->h)) {
         for (i = 0; i < s->n; i++) b[i] = shs__nan();
         return;
     }
-    s->h = b;
     s->lambda = 0;
     s->count = 0;
     s->factored = 0;
     for (i = 0; i < s->n; i++) {
         s->x[i] = 0;
         s->state[i] = 0;
-        if (shs__small_at(s->H, i, i) / 2 - b[i] < shs__small_at(s->H, first, first) / 2 - b[first]) first = i;
+        if (shs__small_at(s->H, i, i) / 2 - s->h[i] < shs__small_at(s->H, first, first) / 2 - s->h[first]) first = i;
     }
-    if (s->sum) {
-        s->x[first] = 1;
-        s->state[first] = 1;
-        s->set[s->count++] = first;
-        s->lambda = b[first] - shs__small_at(s->H, first, first);
-    }
+    if (s->sum) (void)shs__small_enter(s, first);
     shs__small_descend(s, SHS__MIX_STEPS * s->n);
     SHS__COPY(b, s->x, s->n);
 }
 
 /* ---- abundances: the driver ---------------------------------------------------------------------------------- >>unmix */
 
-/* A map to E'x, then every pixel's abundances in its place. */
+/* A map to E'x or Q'x, then every pixel's abundances in its place. */
 typedef struct shs__unmixing {
     shs__map_job job;
     shs__mixture *own; /* one a worker */
@@ -24001,19 +24115,40 @@ SHS__PRIVATE void shs__mix_outputs(const shs__map_job *job, shs__panel *panel, i
     int k;
     shs__px_map_outputs(map, panel, own, 1);
     for (k = 0; k < panel->valid; k++)
-        shs__mix_solve(&((const shs__unmixing *)job)->own[worker].equations, SHS__AT((shs_wide *)own->rows, map->ldy, 0, k));
+        shs__mix_solve(((const shs__unmixing *)job)->own + worker, SHS__AT((shs_wide *)own->rows, map->ldy, 0, k));
     if (!by_pixel && panel->valid > 0)
         map->kernels->transpose(map->outputs, panel->valid, own->rows, map->ldy, own->planes, SHS__PANEL_PIXELS);
 }
 
-/* Of the pixels of v, which `map` leads to E'x. Who failed before comes here too: the ranks may agree here. */
-SHS__OUTLINE shs_status shs__mix_pixels(const shs__pixels *px, const shs__view *v, const shs_pixel_map *map, shs_wide *gram,
-                                        int sum, const shs_sink *sink, shs_status status) {
+SHS__PRIVATE void shs__mix_layout_own(shs__layout *l, shs__mixture *own, int c, int sum, const shs__mix_arrays *a) {
+    shs__nonnegative *e = &own->equations;
+    memset(own, 0, sizeof *own); /* no guard: shs__mix_prepare has refused dependent endmembers */
+    own->offset = a->offset;
+    e->n = c;
+    e->sum = sum;
+    e->H = a->gram;
+    e->L = SHS__CARVE(l, shs_wide, shs__small_triangle_room(c));
+    e->x = SHS__CARVE(l, shs_wide, c);
+    e->u = SHS__CARVE(l, shs_wide, c);
+    e->set = SHS__CARVE(l, int, c);
+    e->state = SHS__CARVE(l, int, c);
+    e->w = SHS__CARVE(l, shs_wide, c);
+    if (!a->by_columns) return;
+    own->products = SHS__CARVE(l, shs_wide, c);
+    e->by.R = a->R;
+    e->by.least = a->least;
+    e->by.Q = SHS__CARVE(l, shs_wide, SHS__PRODUCT(c, c, 1));
+    e->by.t = SHS__CARVE(l, shs_wide, c);
+    e->by.rest = SHS__CARVE(l, shs_wide, c);
+}
+
+/* Of the pixels of v, which `map` leads to E'x or Q'x. Who failed before comes here too: the ranks may agree here. */
+SHS__OUTLINE shs_status shs__mix_pixels(const shs__pixels *px, const shs__view *v, const shs_pixel_map *map,
+                                        const shs__mix_arrays *a, int sum, const shs_sink *sink, shs_status status) {
     const shs_context *ctx = px->ctx;
     shs__unmixing s;
     shs__layout l = SHS_ZERO;
     int c = map->outputs, workers = shs__ctx_workers(ctx), i;
-    size_t count = (size_t)c;
     shs__px_map_job_init(&s.job, v, map, shs__is_wide(SHS_PRECISION_ALWAYS), 0, sink);
     s.job.outputs = shs__mix_outputs;
     s.job.writer.filler = shs__px_filler(px->view.cube, sink);
@@ -24021,21 +24156,12 @@ SHS__OUTLINE shs_status shs__mix_pixels(const shs__pixels *px, const shs__view *
         shs__px_map_job_layout(&l, &s.job, workers);
         s.own = SHS__CARVE(&l, shs__mixture, workers);
         for (i = 0; i < workers; i++) {
-            shs__mixture counted, *own = SHS__MEMBER(s.own, i, counted);
-            memset(own, 0, sizeof *own); /* no guard: shs__mix_prepare has refused dependent endmembers */
-            own->equations.n = c;
-            own->equations.sum = sum;
-            own->equations.H = gram;
-            own->equations.L = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(count, count + 1, 1) / 2);
-            own->equations.u = SHS__CARVE(&l, shs_wide, count);
-            own->equations.v = SHS__CARVE(&l, shs_wide, count);
-            own->equations.x = SHS__CARVE(&l, shs_wide, count);
-            own->equations.set = SHS__CARVE(&l, int, count);
-            own->equations.state = SHS__CARVE(&l, int, count);
+            shs__mixture counted;
+            shs__mix_layout_own(&l, SHS__MEMBER(s.own, i, counted), c, sum, a);
         }
     }
     if (status == SHS_OK) {
-        shs__px_map_set(&s.job.map, map->matrix, 1, c, NULL, NULL);
+        shs__px_map_set(&s.job.map, map->matrix, 1, c, map->centre, NULL);
         s.job.reader.shift = s.job.map.shift;
     }
     status = shs__px_cpu_outputs(ctx, status, &s.job, "abundances");
@@ -24043,8 +24169,8 @@ SHS__OUTLINE shs_status shs__mix_pixels(const shs__pixels *px, const shs__view *
     return status;
 }
 
-/* The engine maps E'x into memory, and the CPU solves from these values. */
-SHS__OUTLINE shs_status shs__mix_engine(const shs__pixels *px, const shs_pixel_map *map, shs_wide *gram, int sum,
+/* The engine maps E'x or Q'x into memory, and the CPU solves from these values. */
+SHS__OUTLINE shs_status shs__mix_engine(const shs__pixels *px, const shs_pixel_map *map, const shs__mix_arrays *a, int sum,
                                         const shs_sink *sink) {
     shs__layout l = SHS_ZERO;
     shs_cube outputs;
@@ -24064,56 +24190,146 @@ SHS__OUTLINE shs_status shs__mix_engine(const shs__pixels *px, const shs_pixel_m
         shs__wide_identity(c, c, one);
         status = shs__wide_view(px, room, c, &outputs, &v);
     }
-    status = shs__mix_pixels(px, &v, &as_is, gram, sum, sink, status);
+    status = shs__mix_pixels(px, &v, &as_is, a, sum, sink, status);
     shs__layout_release(px->ctx, &l);
     return status;
 }
 
-/* The arrays of a call: E' or, if the constraint is a map, the map's matrix and offset; E'E as a triangle, and the root of its
-   inverse. */
-typedef struct shs__mix_arrays {
-    shs_wide *matrix, *offset, *gram, *root; /* c x n, c, c (c + 1) / 2, c x c */
-} shs__mix_arrays;
-
 SHS__PRIVATE void shs__mix_layout(shs__layout *l, shs__mix_arrays *s, int n, int c) {
+    const size_t rows = (size_t)n + 1;
     s->matrix = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, c, 1));
+    s->centre = SHS__CARVE(l, shs_wide, n);
     s->offset = SHS__CARVE(l, shs_wide, c);
-    s->gram = SHS__CARVE(l, shs_wide, SHS__PRODUCT(c, c, 1)); /* more than a triangle takes */
-    s->root = SHS__CARVE(l, shs_wide, SHS__PRODUCT(c, c, 1));
+    s->Q = SHS__CARVE(l, shs_wide, SHS__PRODUCT(rows, c, 1));
+    s->column = SHS__CARVE(l, shs_wide, rows);
+    s->R = SHS__CARVE(l, shs_wide, shs__small_triangle_room(c));
+    s->gram = SHS__CARVE(l, shs_wide, shs__small_triangle_room(c));
+    s->inverse = SHS__CARVE(l, shs_wide, SHS__PRODUCT(c, c, 1));
+    s->least = SHS__CARVE(l, shs_wide, c);
 }
 
-/* Without a constraint a = (E'E)^-1 E'x; what a sum of 1 lacks comes along v = (E'E)^-1 1. */
+/* s->column: an endmember or, for a sum of 1, what it is off the centre, and the level behind it. Returns its squared length
+   without the level. */
+SHS__PRIVATE shs_wide shs__mix_column(int n, const shs_wide *endmember, int sum, shs__mix_arrays *s) {
+    int b;
+    for (b = 0; b < n; b++) {
+        s->column[b] = endmember[b];
+        if (sum) s->column[b] -= s->centre[b];
+    }
+    if (sum) s->column[n] = s->level;
+    return shs__la_dot_wide(n, s->column, s->column);
+}
+
+/* The centre and the level for a sum of 1. */
+SHS__PRIVATE shs_status shs__mix_centre(int n, int c, const shs_wide *E, int lde, shs__mix_arrays *s) {
+    shs_wide spread = 0;
+    int b, j;
+    for (b = 0; b < n; b++) {
+        shs_wide total = 0;
+        for (j = 0; j < c; j++) total += *SHS__AT(E, lde, b, j);
+        s->centre[b] = total / (shs_wide)c;
+    }
+    for (j = 0; j < c; j++) spread += shs__mix_column(n, SHS__AT(E, lde, 0, j), 1, s) / (shs_wide)c;
+    if (spread > 0 && spread < SHS__WIDE_SQUARES_MIN) return SHS_OUT_OF_RANGE;
+    if (!(spread > 0)) spread = shs__la_dot_wide(n, s->centre, s->centre); /* one endmember, or the same ones */
+    if (!(spread > 0)) spread = 1;
+    s->level = SHS__WSQRT(spread);
+    return SHS_OK;
+}
+
+/* R^-1 in s->inverse: c x c, upper triangular. */
+SHS__PRIVATE void shs__mix_invert(int c, shs__mix_arrays *s) {
+    int i, j, k;
+    SHS__CLEAR(s->inverse, shs__cells(c, c));
+    for (j = 0; j < c; j++) {
+        shs_wide *column = SHS__AT(s->inverse, c, 0, j);
+        for (i = j; i >= 0; i--) {
+            shs_wide value = i == j;
+            for (k = i + 1; k <= j; k++) value -= s->R[shs__small_place(k, i)] * column[k];
+            column[i] = value / s->R[shs__small_place(i, i)];
+        }
+    }
+}
+
+/* Whether each endmember is far enough from the space of all others, by its squared distance 1 / ((R'R)^-1)_jj: from its length, and
+   from the rounding of E. Then s->least. Rounding moves the slope by |R_j| eps |y|, while all that a pixel has of the endmember
+   alone may be a slope of distance eps |y|. Where these differ much, a slope that may be rounding is tried: an unknown leaves
+   again as it enters if the solution with it, which is exact, has it below 0. Last, the way: normal equations lose digits in
+   proportion to 1 / (distance / length)^2. In double this is 1e-12 at most where they are taken. The columns take 1.6 times as long
+   with 5 or 12 endmembers. */
+SHS__PRIVATE shs_status shs__mix_distances(int n, int c, const shs_wide *E, int lde, shs__mix_arrays *s) {
+    const shs_wide rounding = 16 * SHS__WIDE_EPS;
+    int j, k;
+    for (j = 0; j < c; j++) {
+        const shs_wide *r = s->R + shs__small_triangle(j), *e = SHS__AT(E, lde, 0, j);
+        const shs_wide length2 = shs__la_dot_wide(j + 1, r, r);
+        shs_wide inverse = 0;
+        for (k = j; k < c; k++) inverse += *SHS__AT(s->inverse, c, j, k) * *SHS__AT(s->inverse, c, j, k);
+        if (!(SHS__RANK_EPS * inverse * length2 < 1)) return SHS_DEPENDENT_ENDMEMBERS;
+        if (!(rounding * rounding * inverse * shs__la_dot_wide(n, e, e) < 1)) return SHS_DEPENDENT_ENDMEMBERS;
+        if (!(SHS__BY_WIDE(1e-4, 1) * inverse * length2 < 1)) s->by_columns = 1;
+        if (length2 * inverse < 16) s->least[j] = SHS__WIDE_EPS / SHS__WSQRT(inverse);
+        else s->least[j] = -4 * SHS__WIDE_EPS * SHS__WSQRT(length2);
+    }
+    return SHS_OK;
+}
+
+/* The rows that lead Q'x on, in s->inverse (c x c), and s->offset. With a bound that is to y = Q'x or R'y, else to abundances by R^-1.
+   For a sum of 1 that lacks the part along v, which would change the sum; R'R v = 1 / sum. */
+SHS__PRIVATE void shs__mix_rows(int c, shs_constraint constraint, shs__mix_arrays *s) {
+    shs_wide *w = s->least, *v = s->offset, ones = 0;
+    int i, k;
+    SHS__CLEAR(s->offset, c);
+    if (constraint & SHS_CONSTRAINT_NONNEGATIVE) {
+        shs__wide_identity(c, c, s->inverse);
+        for (k = 0; k < c && !s->by_columns; k++)
+            for (i = 0; i <= k; i++) *SHS__AT(s->inverse, c, k, i) = s->R[shs__small_place(k, i)];
+    }
+    if (constraint != SHS_CONSTRAINT_SUM) return;
+    for (k = 0; k < c; k++) {
+        w[k] = 0;
+        for (i = 0; i <= k; i++) w[k] += *SHS__AT(s->inverse, c, i, k);
+        for (i = 0; i <= k; i++) v[i] += *SHS__AT(s->inverse, c, i, k) * w[k];
+        ones += w[k] * w[k];
+    }
+    for (i = 0; i < c; i++) v[i] /= ones;
+    for (k = 0; k < c; k++)
+        for (i = 0; i < c; i++) *SHS__AT(s->inverse, c, i, k) -= v[i] * w[k];
+}
+
+/* Least squares by A = Q R, since E'E would square the condition. A is E or, for a sum of 1, [E - m 1'; level 1'] with the mean m of
+   the endmembers: |x - E a| is then |[x - m; level] - A a|, and only differences of endmembers matter, not how bright all are.
+   Without a bound the map does all; with one, it leads to y = Q'[x - m; level] or to A'[x - m; level] but for the offset, and
+   shs__mix_solve goes on from there. */
 SHS__PRIVATE shs_status shs__mix_prepare(int n, int c, const shs_wide *E, int lde, shs_constraint constraint,
                                          shs__mix_arrays *s) {
+    const int sum = (constraint & SHS_CONSTRAINT_SUM) != 0, rows = n + sum;
+    shs_status status = SHS_OK;
     int i, j, b;
-    shs_wide ones = 0, *row = s->gram;
-    for (b = 0; b < n; b++)
-        for (i = 0; i < c; i++) *SHS__AT(s->matrix, c, i, b) = *SHS__AT(E, lde, b, i);
-    for (j = 0; j < c; j++)
-        for (i = 0; i <= j; i++) {
-            *row = shs__la_dot_wide(n, SHS__AT(E, lde, 0, i), SHS__AT(E, lde, 0, j));
-            *SHS__AT(s->root, c, i, j) = *SHS__AT(s->root, c, j, i) = *row;
-            row++;
-        }
-    if (!shs__wide_finite(shs__cells(c, c), s->root)) return SHS_BAD_ENDMEMBERS;
-    if (!shs__wide_inverse_root(c, s->root, SHS__RANK_EPS, s->offset)) return SHS_DEPENDENT_ENDMEMBERS;
-    for (j = 0; j < c; j++) { /* nor on earlier ones: (G^-1)_jj is 1 / (squared distance from all others) */
-        const shs_wide *r = SHS__AT(s->root, c, 0, j);
-        shs_wide inverse = shs__la_dot_wide(j + 1, r, r);
-        if (!(SHS__RANK_EPS * inverse * shs__small_at(s->gram, j, j) < 1)) return SHS_DEPENDENT_ENDMEMBERS;
+    for (j = 0; j < c; j++) {
+        const shs_wide length2 = shs__la_dot_wide(n, SHS__AT(E, lde, 0, j), SHS__AT(E, lde, 0, j));
+        if (!shs__wide_finite(1, &length2)) return SHS_BAD_ENDMEMBERS;
     }
-    if (constraint & SHS_CONSTRAINT_NONNEGATIVE) return SHS_OK;
-    for (b = 0; b < n; b++) shs__wide_inverse_times(c, s->root, SHS__AT(s->matrix, c, 0, b));
-    SHS__CLEAR(s->offset, c);
-    if (constraint & SHS_CONSTRAINT_SUM) {
-        for (i = 0; i < c; i++) s->offset[i] = 1;
-        shs__wide_inverse_times(c, s->root, s->offset);
-        for (i = 0; i < c; i++) ones += s->offset[i];
-        for (i = 0; i < c; i++) s->offset[i] /= ones;
-        for (b = 0; b < n; b++) {
-            shs_wide *column = SHS__AT(s->matrix, c, 0, b), total = 0;
-            for (i = 0; i < c; i++) total += column[i];
-            for (i = 0; i < c; i++) column[i] -= total * s->offset[i];
+    if (sum) status = shs__mix_centre(n, c, E, lde, s);
+    if (status != SHS_OK) return status;
+    for (j = 0; j < c; j++) {
+        shs_wide *q = SHS__AT(s->Q, rows, 0, j), *r = s->R + shs__small_triangle(j);
+        (void)shs__mix_column(n, SHS__AT(E, lde, 0, j), sum, s);
+        SHS__COPY(q, s->column, rows);
+        if (!(shs__small_outside(rows, j, s->Q, q) > SHS__RANK_EPS)) return SHS_DEPENDENT_ENDMEMBERS;
+        for (i = 0; i <= j; i++) r[i] = shs__la_dot_wide(rows, SHS__AT(s->Q, rows, 0, i), s->column);
+        for (i = 0; i <= j; i++) s->gram[shs__small_place(j, i)] = shs__la_dot_wide(i + 1, s->R + shs__small_triangle(i), r);
+    }
+    shs__mix_invert(c, s);
+    status = shs__mix_distances(n, c, E, lde, s);
+    if (status != SHS_OK) return status;
+    shs__mix_rows(c, constraint, s);
+    for (i = 0; i < c; i++) {
+        for (b = 0; b < rows; b++) {
+            shs_wide value = 0;
+            for (j = 0; j < c; j++) value += *SHS__AT(s->inverse, c, i, j) * *SHS__AT(s->Q, rows, b, j);
+            if (b < n) *SHS__AT(s->matrix, c, i, b) = value;
+            else s->offset[i] += value * s->level;
         }
     }
     if (shs__wide_finite(shs__cells(n, c), s->matrix)) return SHS_OK;
@@ -24131,11 +24347,12 @@ SHS__OUTLINE shs_status shs__mix_cube(const shs__pixels *px, int count, const sh
     if (status == SHS_OK) status = shs__mix_prepare(n, count, endmembers, lde, constraint, &s);
     status = shs__ctx_agree(px->ctx, status);
     map = shs__px_map_of(n, count, s.matrix, NULL, NULL);
+    if (sum) map.centre = s.centre;
     if (status == SHS_OK && !(constraint & SHS_CONSTRAINT_NONNEGATIVE)) {
         map.offset = s.offset;
         status = shs__pixels_map(px, &map, SHS_PRECISION_ALWAYS, sink, 0);
-    } else if (status == SHS_OK && px->engine) status = shs__mix_engine(px, &map, s.gram, sum, sink);
-    else if (status == SHS_OK) status = shs__mix_pixels(px, &px->view, &map, s.gram, sum, sink, SHS_OK);
+    } else if (status == SHS_OK && px->engine) status = shs__mix_engine(px, &map, &s, sum, sink);
+    else if (status == SHS_OK) status = shs__mix_pixels(px, &px->view, &map, &s, sum, sink, SHS_OK);
     shs__layout_release(px->ctx, &l);
     return status;
 }

@@ -1,4 +1,4 @@
-/* test_narrow.c - statistics of float pixels against sums in double, in builds with doubles and without. */
+/* test_narrow.c - statistics of float pixels against sums in double, and abundances, in builds with doubles and without. */
 #include "test_cube_tools.h"
 
 enum { BANDS = 6, LINES = 40, SAMPLES = 50, PIXELS = LINES * SAMPLES };
@@ -116,10 +116,95 @@ static void test_statistics(void **state) {
     cube_free(&cube);
 }
 
+/* ---- abundances of endmembers that are alike ------------------------------------------------------------------------ */
+
+enum { MATERIALS = 4, SHARES = 30, MIXED = 12 * 34 };
+
+static const int narrow = sizeof(shs_wide) == sizeof(float);
+
+/* Endmembers: kind 0: two differ by a small share of their values. 1: all have a level, as temperatures, and differ little. */
+static void spectra_alike(int kind, shs_wide *E) {
+    const double share = narrow ? 5e-3 : 1e-5, deviation = narrow ? 1 : 1e-3;
+    shs_random r;
+    int b, k;
+    shs_random_seed(&r, 9);
+    for (k = 0; k < MATERIALS; k++)
+        for (b = 0; b < SHARES; b++) {
+            double value = (double)shs_random_normal(&r);
+            if (kind == 1) value = 300 + deviation * value;
+            else if (k < MATERIALS - 1) value = fabs(value);
+            else value = (double)E[b] + share * value;
+            E[k * SHARES + b] = (shs_wide)value;
+        }
+}
+
+/* Mixtures of them, and their abundances, of which those of pixels with an odd number are 0 here and there. */
+static plain_cube mixtures_alike(const shs_wide *E, double *truth) {
+    plain_cube p = new_plain(12, 34, SHARES);
+    shs_random r;
+    size_t i;
+    int b, k;
+    shs_random_seed(&r, 10);
+    for (i = 0; i < MIXED; i++) {
+        double *a = truth + i * MATERIALS, sum = 0;
+        for (k = 0; k < MATERIALS; k++) {
+            a[k] = 0.02 + (double)shs_random_uniform(&r);
+            if (i % 2 && (i >> (k + 1) & 1) && k != (int)(i / 32 % MATERIALS)) a[k] = 0;
+            sum += a[k];
+        }
+        for (k = 0; k < MATERIALS; k++) {
+            a[k] /= sum;
+            for (b = 0; b < SHARES; b++) pixel_of(&p, i)[b] += a[k] * (double)E[k * SHARES + b];
+        }
+    }
+    for (b = 0; b < SHARES; b++) pixel_of(&p, 77)[b] = NOT_A_NUMBER;
+    return p;
+}
+
+static void test_abundances_of_endmembers_alike(void **state) {
+    const shs_type type = narrow ? SHS_TYPE_F32 : SHS_TYPE_F64;
+    double *truth = (double *)malloc(MIXED * MATERIALS * sizeof *truth);
+    int kind, how, k;
+    size_t i;
+    (void)state;
+    for (kind = 0; kind < 2; kind++) {
+        shs_wide E[MATERIALS * SHARES];
+        plain_cube p;
+        shs_cube cube;
+        spectra_alike(kind, E);
+        p = mixtures_alike(E, truth);
+        cube = cube_of(&p, type, SHS_INTERLEAVE_BIL, 0);
+        for (how = 0; how < 4; how++) {
+            const double most = narrow ? 6e-5 : 1e-10;
+            shs_sink sink = new_sink(type, SHS_INTERLEAVE_BIP, 12, 34, MATERIALS);
+            plain_cube A;
+            assert_ok(shs_unmix(NULL, &cube, MATERIALS, E, SHARES, (shs_constraint)how, &sink));
+            A = sink_values(&sink, 12, 34, MATERIALS);
+            for (i = 0; i < MIXED; i++) {
+                const double *a = pixel_of(&A, i), *expected = truth + i * MATERIALS;
+                double sum = 0;
+                for (k = 0; k < MATERIALS; k++) {
+                    if (i == 77) assert_true(is_nan(a[k]));
+                    else if (!(fabs(a[k] - expected[k]) <= most))
+                        fail_msg("kind %d, constraint %d, pixel %d: %g in place of %g", kind, how, (int)i, a[k], expected[k]);
+                    sum += a[k];
+                }
+                if (i != 77 && how == SHS_CONSTRAINT_FULL) assert_close(sum, 1, narrow ? 1e-6 : 4e-15);
+            }
+            free(A.x);
+            sink_free(&sink);
+        }
+        free(p.x);
+        cube_free(&cube);
+    }
+    free(truth);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scores_in_any_unit),
         cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_abundances_of_endmembers_alike),
     };
     return cmocka_run_group_tests_name("narrow", tests, NULL, NULL);
 }

@@ -705,7 +705,7 @@ static void test_bad_arguments(void **state) {
     for (i = 0; i < N; i++) E[i + 2 * N] = E[i];
     assert_status(shs_unmix(NULL, &cube, C, E, N, SHS_CONSTRAINT_FULL, &sink), SHS_DEPENDENT_ENDMEMBERS);
     for (i = 0; i < 3 * N; i++) { /* the third nearly depends on the others, in every order of the three */
-        static const double rows[3][N] = {{1}, {0, 1}, {0.01, 1, 3.2e-8}};
+        static const double rows[3][N] = {{1}, {0, 1}, {0.01, 0.99, 3.2e-8}};
         const int step = 1 + i / 3 % 2; /* 2: backwards */
         int place;
         for (place = 0; place < C; place++) memcpy(E + place * N, rows[(step * place + i) % 3], sizeof rows[0]);
