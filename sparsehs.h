@@ -1980,8 +1980,8 @@ typedef enum shs_constraint {
        NONNEGATIVE   a_j > 0 and g_j = 0,       or  a_j = 0 and g_j >= 0
        FULL          a_j > 0 and g_j = lambda,  or  a_j = 0 and g_j >= lambda,  and the sum of a is 1.
 
-   Rounding moves an abundance by about 1e-16 |x| / d (1e-7 without doubles), and by 1e-11 where that is less, with d the distance
-   of the endmember from the space of the others; for a sum of 1, x and endmembers are taken from the mean of the endmembers.
+   Rounding moves an abundance by about 1e-16 |x| / d (1e-7 without doubles), or by 1e-11 if that is more, where d is the distance
+   of the endmember from the space of the others. For a sum of 1 both are measured from the mean of the endmembers.
 
    Where E'x overflows shs_wide the abundances are NaN. On an engine NONNEGATIVE and FULL take `count` shs_wide a pixel of memory,
    elsewhere none. SHS_BAD_ENDMEMBERS; SHS_BAD_OPTIONS (no such constraint); SHS_DEPENDENT_ENDMEMBERS: the squared distance is 1e-12

@@ -129,6 +129,168 @@ static void test_conditions_of_the_minimum(void **state) {
     cube_free(&cube);
 }
 
+/* Endmembers at a level that deviate by so much or, without a level, of which two differ by so much; mixtures with such noise. */
+static plain_cube new_alike(int n, int c, double level, double deviation, uint64_t seed, double *E) {
+    shs_random r;
+    int b;
+    shs_random_seed(&r, seed);
+    for (b = 0; b < n * c; b++) {
+        const double value = (double)shs_random_normal(&r);
+        if (level > 0) E[b] = level + deviation * value;
+        else if (b < n * (c - 1)) E[b] = fabs(value);
+        else E[b] = E[b - n * (c - 1)] + deviation * value;
+    }
+    return new_mixtures(10, 30, n, c, E, deviation, seed + 1);
+}
+
+/* The conditions where the spectra share a level, or two are alike, from residuals of more digits: what is off them moves |E a| by
+   rounding alone. A sum of 1 makes the level free: all is taken from the mean of the endmembers. */
+static void test_conditions_where_endmembers_are_alike(void **state) {
+    enum { N = 20, C = 5 };
+    int kind, how, k, b;
+    size_t i;
+    (void)state;
+    for (kind = 0; kind < 6; kind++) {
+        static const double levels[] = {300, 300, 300, 0, 0, 0}, deviations[] = {1, 1e-2, 1e-4, 1e-2, 1e-4, 1e-5};
+        double E[N * C], mean[N] = {0};
+        plain_cube p = new_alike(N, C, levels[kind], deviations[kind], 7, E);
+        shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+        for (how = SHS_CONSTRAINT_FULL; how > 0 && (how > 1 || levels[kind] <= 0); how -= 2) {
+            double *A = unmixed(NULL, &cube, C, E, N, (shs_constraint)how);
+            for (k = 0; k < N * C && how == SHS_CONSTRAINT_FULL; k++) mean[k % N] += E[k] / C;
+            for (k = 0; k < N && how != SHS_CONSTRAINT_FULL; k++) mean[k] = 0;
+            for (i = 0; i < pixels_of(&p); i++) {
+                const double *a = A + i * C, *x = pixel_of(&p, i);
+                long double off[N], g[C], lambda = 0;
+                double length = 0;
+                int inside = -1;
+                for (b = 0; b < N; b++) {
+                    off[b] = (long double)x[b] - (long double)mean[b];
+                    length += fabs(x[b] - mean[b]);
+                    for (k = 0; k < C; k++) off[b] -= (long double)a[k] * ((long double)E[b + k * N] - (long double)mean[b]);
+                }
+                for (k = 0; k < C; k++) {
+                    g[k] = 0;
+                    for (b = 0; b < N; b++) g[k] -= off[b] * ((long double)E[b + k * N] - (long double)mean[b]);
+                    if (inside < 0 || a[k] > a[inside]) inside = k;
+                }
+                if (how == SHS_CONSTRAINT_FULL) lambda = g[inside];
+                for (k = 0; k < C; k++) {
+                    const double bound = 1e-15 * N * length * (levels[kind] > 0 ? deviations[kind] : 1);
+                    const double slope = (double)(g[k] - lambda);
+                    if (slope < -bound || (a[k] > 0 && slope > bound) || !(a[k] >= 0))
+                        fail_msg("kind %d, constraint %d, pixel %d: abundance %g has slope %g, and rounding is %g", kind, how,
+                                 (int)i, a[k], slope, bound);
+                }
+            }
+            free(A);
+        }
+        free(p.x);
+        cube_free(&cube);
+    }
+}
+
+/* In units of 2^k the abundances have the same bits. */
+static void test_units_of_two(void **state) {
+    enum { N = 20, C = 5 };
+    static const double levels[] = {300, 0, 0}, deviations[] = {1e-2, 1e-4, 1};
+    int kind, how, k, exponent;
+    (void)state;
+    for (kind = 0; kind < 3; kind++) {
+        double E[N * C], scaled[N * C];
+        plain_cube p = new_alike(N, C, levels[kind], deviations[kind], 17, E);
+        shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+        for (how = 0; how < 4; how++) {
+            double *A = unmixed(NULL, &cube, C, E, N, (shs_constraint)how);
+            for (exponent = -90; exponent <= 90; exponent += 30) {
+                plain_cube q = p;
+                shs_cube other;
+                double *B;
+                q.x = NEW(double, values_of(&p));
+                for (k = 0; k < (int)values_of(&p); k++) q.x[k] = ldexp(p.x[k], exponent);
+                for (k = 0; k < N * C; k++) scaled[k] = ldexp(E[k], exponent);
+                other = cube_of(&q, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+                B = unmixed(NULL, &other, C, scaled, N, (shs_constraint)how);
+                assert_memory_equal(A, B, pixels_of(&p) * C * sizeof *A);
+                free(B);
+                free(q.x);
+                cube_free(&other);
+            }
+            free(A);
+        }
+        free(p.x);
+        cube_free(&cube);
+    }
+}
+
+/* One endmember: 1 with a sum of 1, also if it is 0, else x'e / e'e or 0. */
+static void test_one_endmember(void **state) {
+    enum { N = 9 };
+    double *E = new_spectra(N, 1, 3), zeros[N] = {0};
+    plain_cube p = new_mixtures(4, 5, N, 1, E, 90, 4);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+    int how, b;
+    size_t i;
+    (void)state;
+    for (b = 0; b < N; b++) pixel_of(&p, 3)[b] = -E[b];
+    cube_free(&cube);
+    cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+    for (how = 0; how < 4; how++) {
+        double *A = unmixed(NULL, &cube, 1, E, N, (shs_constraint)how);
+        for (i = 0; i < pixels_of(&p); i++) {
+            double xe = 0, ee = 0, expected;
+            for (b = 0; b < N; b++) {
+                xe += pixel_of(&p, i)[b] * E[b];
+                ee += E[b] * E[b];
+            }
+            expected = xe / ee;
+            if (how == SHS_CONSTRAINT_NONNEGATIVE) expected = fmax(0, expected);
+            if (how & SHS_CONSTRAINT_SUM) expected = 1;
+            assert_close(A[i], expected, 1e-13);
+        }
+        free(A);
+    }
+    for (how = SHS_CONSTRAINT_SUM; how <= SHS_CONSTRAINT_FULL; how++) {
+        double *A = unmixed(NULL, &cube, 1, zeros, N, (shs_constraint)how);
+        for (i = 0; i < pixels_of(&p); i++) assert_close(A[i], 1, 0);
+        free(A);
+    }
+    free(E);
+    free(p.x);
+    cube_free(&cube);
+}
+
+/* With a sum of 1 endmembers may depend, a shade of zeros or a multiple, but not be mixtures of others, nor copies but for
+   rounding. */
+static void test_what_depends_with_a_sum(void **state) {
+    enum { N = 6, C = 3 };
+    double *E = new_spectra(N, C, 90);
+    plain_cube p = new_mixtures(6, 7, N, C, E, 1, 91);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
+    shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 6, 7, C);
+    int how, b;
+    (void)state;
+    for (how = 0; how < 4; how++) {
+        const shs_constraint constraint = (shs_constraint)how;
+        const int sum = (how & SHS_CONSTRAINT_SUM) != 0;
+        for (b = 0; b < N; b++) E[b + 2 * N] = 0;
+        assert_status(shs_unmix(NULL, &cube, C, E, N, constraint, &sink), sum ? SHS_OK : SHS_DEPENDENT_ENDMEMBERS);
+        for (b = 0; b < N; b++) E[b + 2 * N] = E[b] * 1.01;
+        assert_status(shs_unmix(NULL, &cube, C, E, N, constraint, &sink), sum ? SHS_OK : SHS_DEPENDENT_ENDMEMBERS);
+        for (b = 0; b < N; b++) E[b + 2 * N] = 0.3 * E[b] + 0.7 * E[b + N];
+        assert_status(shs_unmix(NULL, &cube, C, E, N, constraint, &sink), SHS_DEPENDENT_ENDMEMBERS);
+        for (b = 0; b < N; b++) E[b + 2 * N] = E[b] + (b % 2 ? 3e-14 : -3e-14);
+        memcpy(E + N, E, N * sizeof *E);
+        assert_status(shs_unmix(NULL, &cube, 2, E + N, N, constraint, &sink), SHS_DEPENDENT_ENDMEMBERS);
+        free(E);
+        E = new_spectra(N, C, 90);
+    }
+    free(E);
+    free(p.x);
+    cube_free(&cube);
+    sink_free(&sink);
+}
+
 /* With any constraint, the abundances of an endmember are 1 for itself and 0 for the others. */
 static void test_endmembers_are_unit_vectors(void **state) {
     int n = 21, c = 5, k;
@@ -1242,6 +1404,10 @@ int main(void) {
         cmocka_unit_test(test_nothing_below_zero),
         cmocka_unit_test(test_twin),
         cmocka_unit_test(test_conditions_of_the_minimum),
+        cmocka_unit_test(test_conditions_where_endmembers_are_alike),
+        cmocka_unit_test(test_units_of_two),
+        cmocka_unit_test(test_one_endmember),
+        cmocka_unit_test(test_what_depends_with_a_sum),
         cmocka_unit_test(test_endmembers_are_unit_vectors),
         cmocka_unit_test(test_twins_of_extraction),
         cmocka_unit_test(test_pure_pixels_are_found),
