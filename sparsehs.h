@@ -1980,12 +1980,12 @@ typedef enum shs_constraint {
        NONNEGATIVE   a_j > 0 and g_j = 0,       or  a_j = 0 and g_j >= 0
        FULL          a_j > 0 and g_j = lambda,  or  a_j = 0 and g_j >= lambda,  and the sum of a is 1.
 
-   Rounding moves an abundance by about 1e-16 |x| / d (1e-7 without doubles), or by 1e-11 if that is more, where d is the distance
-   of the endmember from the space of the others. For a sum of 1 both are measured from the mean of the endmembers.
+   Rounding moves an abundance by about 1e-16 |x| / d (1e-7 without doubles), or by 1e-11 if that is more, where d is the
+   distance of the endmember from the space of the others. For a sum of 1 both are measured from the mean of the endmembers.
 
    Where E'x overflows shs_wide the abundances are NaN. On an engine NONNEGATIVE and FULL take `count` shs_wide a pixel of memory,
-   elsewhere none. SHS_BAD_ENDMEMBERS; SHS_BAD_OPTIONS (no such constraint); SHS_DEPENDENT_ENDMEMBERS: the squared distance is 1e-12
-   (1e-6 without doubles) of the squared length or less, or the distance is the rounding of the spectra; SHS_OUT_OF_RANGE. */
+   elsewhere none. SHS_BAD_ENDMEMBERS; SHS_BAD_OPTIONS (no such constraint); SHS_OUT_OF_RANGE; SHS_DEPENDENT_ENDMEMBERS: the
+   squared distance is 1e-12 (1e-6 without doubles) of the squared length or less, or the distance is the rounding of E. */
 SHS_API shs_status shs_unmix(const shs_context *ctx, const shs_cube *cube, int count, const shs_wide *endmembers, int lde,
                              shs_constraint constraint, const shs_sink *sink);
 /* A library may have more spectra than bands, of which each pixel holds few: code the pixels by shs_lasso with nonnegative and
@@ -8207,8 +8207,8 @@ typedef struct shs__nonnegative {
 #define SHS__SMALL_BY_COLUMNS(s) 0
 #endif
 
-/* Row k of L, column k of Q and t_k, for the unknown at place k of the set, by Gram-Schmidt; twice, since where little is left, once
-   is not enough. Returns 0 where nothing is left. */
+/* Row k of L, column k of Q and t_k, for the unknown at place k of the set, by Gram-Schmidt; twice, since where little is left,
+   once is not enough. Returns 0 where nothing is left. */
 SHS__OUTLINE int shs__small_column(shs__nonnegative *s, int k) {
     const shs__small_columns *by = &s->by;
     const int n = s->n, j = s->set[k];
@@ -8245,8 +8245,8 @@ SHS__PRIVATE int shs__small_factor(shs__nonnegative *s, int k) {
     return 1;
 }
 
-/* The least squares over the set, without regard to signs: u, in the order of the set, from L'u = t - lambda w with L t = h. Returns
-   0 where one depends on those before it. */
+/* The least squares over the set, without regard to signs: u, in the order of the set, from L'u = t - lambda w with L t = h.
+   Returns 0 where one depends on those before it. */
 SHS__OUTLINE int shs__small_solve_set(shs__nonnegative *s) {
     int k;
     for (k = s->factored; k < s->count; k++) {
@@ -8380,8 +8380,8 @@ SHS__PRIVATE int shs__small_steepest(shs__nonnegative *s) {
     return steepest;
 }
 
-/* Lets in the unknown along which |y - A x| falls most, until it falls along none, or after so many turns. By columns, who left as
-   it entered is tried again when another has come in. */
+/* Lets in the unknown along which |y - A x| falls most, until it falls along none, or after so many turns. By columns, who left
+   as it entered is tried again when another has come in. */
 SHS__OUTLINE void shs__small_descend(shs__nonnegative *s, int turns) {
     int j;
     for (; turns > 0; turns--) {
@@ -24072,8 +24072,8 @@ typedef struct shs__mixture {
 
 enum { SHS__MIX_STEPS = 30 }; /* so many changes of the set for each endmember, at most: far more than exact numbers need */
 
-/* The nonnegative abundances for the map's values b, in their place: NaN where E'x leaves the range. The set begins empty or, for a
-   sum of 1, with the nearest endmember. */
+/* The nonnegative abundances for the map's values b, in their place: NaN where E'x leaves the range. The set begins empty or,
+   for a sum of 1, with the nearest endmember. */
 SHS__PRIVATE void shs__mix_solve(shs__mixture *own, shs_wide *b) {
     shs__nonnegative *s = &own->equations;
     int i, first = 0;
@@ -24251,12 +24251,12 @@ SHS__PRIVATE void shs__mix_invert(int c, shs__mix_arrays *s) {
     }
 }
 
-/* Whether each endmember is far enough from the space of all others, by its squared distance 1 / ((R'R)^-1)_jj: from its length, and
-   from the rounding of E. Then s->least. Rounding moves the slope by |R_j| eps |y|, while all that a pixel has of the endmember
-   alone may be a slope of distance eps |y|. Where these differ much, a slope that may be rounding is tried: an unknown leaves
-   again as it enters if the solution with it, which is exact, has it below 0. Last, the way: normal equations lose digits in
-   proportion to 1 / (distance / length)^2. In double this is 1e-12 at most where they are taken. The columns take 1.6 times as long
-   with 5 or 12 endmembers. */
+/* Whether each endmember is far enough from the space of all others, by its squared distance 1 / ((R'R)^-1)_jj: from its
+   length, and from the rounding of E. Then s->least. Rounding moves the slope by |R_j| eps |y|, while all that a pixel has of
+   the endmember alone may be a slope of distance eps |y|. Where these differ much, a slope that may be rounding is tried: an
+   unknown leaves again as it enters if the solution with it, which is exact, has it below 0. Last, the way: normal equations
+   lose digits in proportion to (length / distance)^2, and abundances were off by 4e-12 at most where doubles take them. The
+   columns take 1.6 times as long with 5 or 12 endmembers. */
 SHS__PRIVATE shs_status shs__mix_distances(int n, int c, const shs_wide *E, int lde, shs__mix_arrays *s) {
     const shs_wide rounding = 16 * SHS__WIDE_EPS;
     int j, k;
@@ -24274,8 +24274,8 @@ SHS__PRIVATE shs_status shs__mix_distances(int n, int c, const shs_wide *E, int 
     return SHS_OK;
 }
 
-/* The rows that lead Q'x on, in s->inverse (c x c), and s->offset. With a bound that is to y = Q'x or R'y, else to abundances by R^-1.
-   For a sum of 1 that lacks the part along v, which would change the sum; R'R v = 1 / sum. */
+/* The rows that lead Q'x on, in s->inverse (c x c), and s->offset. With a bound that is to y = Q'x or R'y, else to abundances
+   by R^-1. For a sum of 1 that lacks the part along v, which would change the sum; R'R v = 1 / sum. */
 SHS__PRIVATE void shs__mix_rows(int c, shs_constraint constraint, shs__mix_arrays *s) {
     shs_wide *w = s->least, *v = s->offset, ones = 0;
     int i, k;
@@ -24297,10 +24297,10 @@ SHS__PRIVATE void shs__mix_rows(int c, shs_constraint constraint, shs__mix_array
         for (i = 0; i < c; i++) *SHS__AT(s->inverse, c, i, k) -= v[i] * w[k];
 }
 
-/* Least squares by A = Q R, since E'E would square the condition. A is E or, for a sum of 1, [E - m 1'; level 1'] with the mean m of
-   the endmembers: |x - E a| is then |[x - m; level] - A a|, and only differences of endmembers matter, not how bright all are.
-   Without a bound the map does all; with one, it leads to y = Q'[x - m; level] or to A'[x - m; level] but for the offset, and
-   shs__mix_solve goes on from there. */
+/* Least squares by A = Q R, since E'E would square the condition. A is E or, for a sum of 1, [E - m 1'; level 1'] with the mean
+   m of the endmembers: |x - E a| is then |[x - m; level] - A a|, and only differences of endmembers matter, not how bright all
+   are. Without a bound the map does all; with one, it leads to y = Q'[x - m; level] or to A'[x - m; level] but for the offset,
+   and shs__mix_solve goes on from there. */
 SHS__PRIVATE shs_status shs__mix_prepare(int n, int c, const shs_wide *E, int lde, shs_constraint constraint,
                                          shs__mix_arrays *s) {
     const int sum = (constraint & SHS_CONSTRAINT_SUM) != 0, rows = n + sum;

@@ -129,7 +129,8 @@ static void test_conditions_of_the_minimum(void **state) {
     cube_free(&cube);
 }
 
-/* Endmembers at a level that deviate by so much or, without a level, of which two differ by so much; mixtures with such noise. */
+/* Endmembers at a level that deviate by so much or, without a level, of which two differ by so much; mixtures with such noise.
+   */
 static plain_cube new_alike(int n, int c, double level, double deviation, uint64_t seed, double *E) {
     shs_random r;
     int b;
@@ -143,8 +144,8 @@ static plain_cube new_alike(int n, int c, double level, double deviation, uint64
     return new_mixtures(10, 30, n, c, E, deviation, seed + 1);
 }
 
-/* The conditions where the spectra share a level, or two are alike, from residuals of more digits: what is off them moves |E a| by
-   rounding alone. A sum of 1 makes the level free: all is taken from the mean of the endmembers. */
+/* The conditions where the spectra share a level, or two are alike, from residuals of more digits: what is off them moves |E a|
+   by rounding alone. A sum of 1 makes the level free: all is taken from the mean of the endmembers. */
 static void test_conditions_where_endmembers_are_alike(void **state) {
     enum { N = 20, C = 5 };
     int kind, how, k, b;
