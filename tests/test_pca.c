@@ -2009,7 +2009,7 @@ static void test_rx_local_depends_on_its_window(void **state) {
     static const struct {
         int rows, columns; /* of the corner that is changed */
         double value;
-    } cases[] = {{1, COLUMNS, NAN}, {12, COLUMNS, -9999}, {1, COLUMNS, 0}, {1, 1, 3e8}, {10, 40, 1e20}};
+    } cases[] = {{1, COLUMNS, NOT_A_NUMBER}, {12, COLUMNS, -9999}, {1, COLUMNS, 0}, {1, 1, 3e8}, {10, 40, 1e20}};
     const double *got;
     shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, ROWS, COLUMNS, 1);
     unsigned char *valid = NEW(unsigned char, N);

@@ -50,7 +50,7 @@ static void arena(input *in) {
         int what = byte(in);
         if (what < 160 && s.count < MOST) take(in, &s, what == 159);
         else if (s.count) put_back(&s, what % s.count);
-        must(a.used <= s.room && a.peak <= s.room && a.used <= a.peak);
+        must(a.used <= s.room && a.peak <= s.room + 15 && a.used <= a.peak);
     }
     while (s.count) s.ctx.free_fn(s.ctx.alloc_user, s.blocks[--s.count]);
     must(a.used == 0);
