@@ -1518,7 +1518,7 @@ SHS_API int shs_cube_bands(const shs_cube *cube);
 
 /* Sums of pixels, from which mean and covariance come: they add up over blocks, slices, threads, ranks. They are of x - shift, so
    that a large offset costs no accuracy; the shift is the mean of some first pixels (128 for 8-bit pixels, whose sums are
-   exact). */
+   exact, except in SPARSEHS_NO_DOUBLE). */
 typedef struct shs_moments {
     int bands;
     shs_wide count;     /* pixels */
@@ -18847,9 +18847,10 @@ SHS__PRIVATE void shs__px_noise_panel(void *state, shs__panel *panel, int worker
 }
 
 /* The shift for a mean: of 16-bit pixels cut to 1/64, so that x - shift is exact in float (and to an integer where integers are
-   multiplied: shs__px_moments_begin); of bytes 128, for whole sums. */
+   multiplied: shs__px_moments_begin); of bytes 128, for whole sums that double holds, or the whole part where float must hold
+   them. */
 SHS__PRIVATE shs_wide shs__px_shift_of(shs_type type, shs_wide mean) {
-    if (type == SHS_TYPE_U8) return 128;
+    if (type == SHS_TYPE_U8) return SHS__BY_WIDE(128, (shs_wide)(int32_t)mean);
     if (type == SHS_TYPE_I16 || type == SHS_TYPE_U16) return (shs_wide)(int32_t)(mean * 64) / 64;
     return mean;
 }

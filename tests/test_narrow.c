@@ -116,6 +116,56 @@ static void test_statistics(void **state) {
     cube_free(&cube);
 }
 
+/* ---- sums of pixels far from the shift -------------------------------------------------------------------------------- */
+
+enum { MANY_LINES = 512, MANY_SAMPLES = 128 };
+
+/* mean +- deviation in every band, as whole numbers or floats; `lines` lines from `from` on are `filler`. */
+static plain_cube levels(shs_type type, double mean, double deviation, int from, int lines, double filler) {
+    plain_cube p = new_plain(MANY_LINES, MANY_SAMPLES, 3);
+    shs_random r;
+    size_t i;
+    shs_random_seed(&r, 12);
+    for (i = 0; i < values_of(&p); i++) {
+        const int line = (int)(i / 3 / MANY_SAMPLES);
+        p.x[i] = mean + deviation * (double)shs_random_normal(&r);
+        if (line >= from && line < from + lines) p.x[i] = filler;
+        if (type != SHS_TYPE_F32) p.x[i] = floor(p.x[i] + 0.5);
+        p.x[i] = rounded(p.x[i]);
+    }
+    return p;
+}
+
+/* The covariance, within `most` of its largest element. */
+static void check_covariance(const plain_cube *p, const shs_cube *cube, shs_precision precise, double most, const char *what) {
+    shs_moments moments = SHS_ZERO;
+    shs_wide mean[3], C[9];
+    double expected_mean[3], expected[9];
+    int i;
+    naive_moments(p, NULL, expected_mean, expected);
+    assert_ok(shs_moments_create(NULL, 3, &moments));
+    assert_ok(shs_moments_update(NULL, cube, precise, &moments));
+    assert_ok(shs_moments_finish(&moments, SHS_DIVISOR_N, mean, C, 3));
+    shs_moments_free(NULL, &moments);
+    for (i = 0; i < 9; i++)
+        if (!(fabs((double)C[i] - expected[i]) <= most * expected[0]))
+            fail_msg("%s, type %d, interleave %d: covariance %d is %.9g in place of %.9g", what, (int)cube->type,
+                     (int)cube->interleave, i, (double)C[i], expected[i]);
+}
+
+static void test_bytes_far_from_128(void **state) {
+    static const double means[] = {128, 20, 60, 250};
+    int k;
+    (void)state;
+    for (k = 0; k < 4; k++) {
+        plain_cube p = levels(SHS_TYPE_U8, means[k], 1, 0, 0, 0);
+        shs_cube cube = cube_of(&p, SHS_TYPE_U8, (shs_interleave)(k % 3), 0);
+        check_covariance(&p, &cube, SHS_PRECISION_AUTO, 1e-5, "bytes");
+        free(p.x);
+        cube_free(&cube);
+    }
+}
+
 /* ---- abundances of endmembers that are alike ------------------------------------------------------------------------ */
 
 enum { MATERIALS = 4, SHARES = 30, MIXED = 12 * 34 };
@@ -204,6 +254,7 @@ int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scores_in_any_unit),
         cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_bytes_far_from_128),
         cmocka_unit_test(test_abundances_of_endmembers_alike),
     };
     return cmocka_run_group_tests_name("narrow", tests, NULL, NULL);
