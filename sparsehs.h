@@ -1507,9 +1507,9 @@ typedef struct shs_sink {
    exact), except on a device that has no double. ALWAYS: in double, or SHS_UNSUPPORTED. NEVER: in shs_real, up to twice as
    fast for pixels other than small integers and for maps of many outputs. Covariances then err by 1e-6 of the largest
    element for few pixels, by 1e-8 for many, and for whole numbers by up to 1e-5, however many: their few different products
-   are rounded the same way each time. That is so where the first pixels resemble the others, since products are of x less
-   the mean of the first. Behind a dark first line they err by several percent. A band whose deviation is below 6e-8 of its
-   mean is taken for constant. Outputs err by 1e-7 of the largest values. SPARSEHS_DOUBLE and SPARSEHS_NO_DOUBLE leave
+   are rounded the same way each time. That is so where the first block resembles the others, since products are of x less
+   the median of the means of 15 places in it. Behind a block of one dark line they err by several percent. A band whose
+   deviation is below 6e-8 of its mean is taken for constant. Outputs err by 1e-7 of the largest values. SPARSEHS_DOUBLE and SPARSEHS_NO_DOUBLE leave
    nothing to choose. */
 typedef enum shs_precision { SHS_PRECISION_AUTO = 0, SHS_PRECISION_ALWAYS = 1, SHS_PRECISION_NEVER = 2 } shs_precision;
 
@@ -1517,7 +1517,7 @@ typedef enum shs_precision { SHS_PRECISION_AUTO = 0, SHS_PRECISION_ALWAYS = 1, S
 SHS_API int shs_cube_bands(const shs_cube *cube);
 
 /* Sums of pixels, from which mean and covariance come: they add up over blocks, slices, threads, ranks. They are of x - shift, so
-   that a large offset costs no accuracy; the shift is the mean of some first pixels (128 for 8-bit pixels, whose sums are
+   that a large offset costs no accuracy; the shift is near the mean of the first block (128 for 8-bit pixels, whose sums are
    exact, except in SPARSEHS_NO_DOUBLE). */
 typedef struct shs_moments {
     int bands;
@@ -18855,23 +18855,55 @@ SHS__PRIVATE shs_wide shs__px_shift_of(shs_type type, shs_wide mean) {
     return mean;
 }
 
-/* The shift: from the mean of the first valid pixels of the block, which the reader does not shift yet. 0: none is valid. */
-SHS__PRIVATE int shs__px_find_shift(const shs__reader *r, shs_wide *shift) {
+enum { SHS__STRETCHES = 15, SHS__STRETCH = 24 }; /* pixels of a stretch: with the means less than SHS__PANEL_PIXELS */
+
+/* The mean of `pixels` pixels of the block from `at` on, in pixel `place` of the panel. Returns 0 where none is valid. */
+SHS__PRIVATE int shs__px_stretch_mean(const shs__reader *r, size_t at, size_t pixels, size_t place) {
     shs__panel *panel = r->panels;
-    int used = r->view.used, b, k;
-    size_t at;
-    SHS__CLEAR(shift, used);
-    panel->valid = 0;
-    for (at = 0; at < r->block_pixels && panel->valid == 0; at += SHS__PANEL_PIXELS)
-        shs__px_read_panel(r, panel, at, shs__zmin(SHS__PANEL_PIXELS, r->block_pixels - at));
+    const size_t used = (size_t)r->view.used;
+    size_t b, k;
+    shs__px_read_panel(r, panel, at, pixels);
     for (b = 0; b < used && panel->valid > 0; b++) {
         shs__sum sum = SHS_ZERO;
-        for (k = 0; k < panel->valid; k++)
-            shs__sum_add(&sum, shs__px_get_element(r->kernels, panel->X,
-                                                   shs__px_in_panel(r->view.by_band, (size_t)used, (size_t)b, (size_t)k)));
-        shift[b] = shs__px_shift_of(r->view.cube->type, shs__sum_value(&sum) / (shs_wide)panel->valid);
+        for (k = 0; k < (size_t)panel->valid; k++)
+            shs__sum_add(&sum, shs__px_get_element(r->kernels, panel->X, shs__px_in_panel(r->view.by_band, used, b, k)));
+        shs__px_put_element(r->kernels, panel->X, shs__px_in_panel(r->view.by_band, used, b, place),
+                            shs__sum_value(&sum) / (shs_wide)panel->valid);
     }
     return panel->valid > 0;
+}
+
+/* The median of band b of `count` pixels of the panel, from `place` on. */
+SHS__PRIVATE shs_wide shs__px_stretch_median(const shs__reader *r, size_t b, size_t place, int count) {
+    shs_wide sorted[SHS__STRETCHES];
+    int i, k;
+    for (i = 0; i < count; i++) {
+        const size_t at = shs__px_in_panel(r->view.by_band, (size_t)r->view.used, b, place + (size_t)i);
+        const shs_wide mean = shs__px_get_element(r->kernels, r->panels->X, at);
+        for (k = i; k > 0 && sorted[k - 1] > mean; k--) sorted[k] = sorted[k - 1];
+        sorted[k] = mean;
+    }
+    return sorted[count / 2];
+}
+
+/* The shift, from the block, which the reader does not shift yet: in each band the median of the means of stretches at even
+   distances, which a dark or saturated line leaves alone; of few pixels, or where no stretch has a valid one, the mean of the
+   first valid ones. 0: none is valid. */
+SHS__PRIVATE int shs__px_find_shift(const shs__reader *r, shs_wide *shift) {
+    const size_t last = r->block_pixels - shs__zmin(r->block_pixels, SHS__STRETCH);
+    size_t at, i, b, place = SHS__STRETCH;
+    int count = 0;
+    SHS__CLEAR(shift, r->view.used);
+    for (i = 0; i < SHS__STRETCHES && r->block_pixels > SHS__PANEL_PIXELS; i++) {
+        at = last / (SHS__STRETCHES - 1) * i;
+        count += shs__px_stretch_mean(r, at, SHS__STRETCH, place + (size_t)count);
+    }
+    if (count == 0) place = 0;
+    for (at = 0; at < r->block_pixels && count == 0; at += SHS__PANEL_PIXELS)
+        count = shs__px_stretch_mean(r, at, shs__zmin(SHS__PANEL_PIXELS, r->block_pixels - at), place);
+    for (b = 0; b < (size_t)r->view.used && count > 0; b++)
+        shift[b] = shs__px_shift_of(r->view.cube->type, shs__px_stretch_median(r, b, place, count));
+    return count > 0;
 }
 
 /* How the pixels of the block at hand are read and multiplied: as integers where the shift is whole. */

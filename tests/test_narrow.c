@@ -166,6 +166,58 @@ static void test_bytes_far_from_128(void **state) {
     }
 }
 
+/* Dark or saturated lines at the start, in the middle, at the end; in the last case they are more than a quarter of all. */
+static void test_lines_that_stand_out(void **state) {
+    static const struct {
+        shs_type type;
+        double mean, deviation, filler;
+        int from, lines;
+    } cases[] = {
+        {SHS_TYPE_U16, 3000, 10, 0, 0, 1},     {SHS_TYPE_U16, 3000, 100, 65535, 0, 1}, {SHS_TYPE_F32, 300, 1, 0, 0, 8},
+        {SHS_TYPE_F32, 300, 1, 0, 256, 1},     {SHS_TYPE_F32, 300, 1, 0, 511, 1},      {SHS_TYPE_F32, 0.3, 0.002, 0, 0, 1},
+        {SHS_TYPE_I16, 3000, 10, -9999, 0, 3}, {SHS_TYPE_F32, 300, 1, -1e4, 128, 150},
+    };
+    size_t i;
+    int interleave, b;
+    (void)state;
+    for (i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++) {
+            plain_cube p = levels(cases[i].type, cases[i].mean, cases[i].deviation, cases[i].from, cases[i].lines, cases[i].filler);
+            shs_cube cube = cube_of(&p, cases[i].type, (shs_interleave)interleave, 0);
+            shs_moments moments = SHS_ZERO;
+            check_covariance(&p, &cube, SHS_PRECISION_AUTO, 2e-5, "lines that stand out");
+            check_covariance(&p, &cube, SHS_PRECISION_NEVER, 2e-5, "lines that stand out, in shs_real");
+            assert_ok(shs_moments_create(NULL, 3, &moments));
+            assert_ok(shs_moments_update(NULL, &cube, SHS_PRECISION_AUTO, &moments));
+            for (b = 0; b < 3; b++) assert_close(moments.shift[b], cases[i].mean, cases[i].deviation);
+            shs_moments_free(NULL, &moments);
+            free(p.x);
+            cube_free(&cube);
+        }
+}
+
+/* The places where means are taken hold no pixel: the first valid one is found all the same. */
+static void test_shift_behind_a_mask(void **state) {
+    plain_cube p = levels(SHS_TYPE_F32, 300, 1, 0, 0, 0);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 0);
+    unsigned char *mask = (unsigned char *)calloc(pixels_of(&p), 1);
+    shs_moments moments = SHS_ZERO;
+    shs_wide mean[3];
+    (void)state;
+    mask[777] = mask[778] = 1;
+    cube.mask = mask;
+    assert_ok(shs_moments_create(NULL, 3, &moments));
+    assert_ok(shs_moments_update(NULL, &cube, SHS_PRECISION_AUTO, &moments));
+    assert_close(moments.count, 2, 0);
+    assert_close(moments.shift[0], (pixel_of(&p, 777)[0] + pixel_of(&p, 778)[0]) / 2, 1e-4);
+    assert_ok(shs_moments_finish(&moments, SHS_DIVISOR_N, mean, NULL, 3));
+    assert_close(mean[2], (pixel_of(&p, 777)[2] + pixel_of(&p, 778)[2]) / 2, 1e-4);
+    shs_moments_free(NULL, &moments);
+    free(mask);
+    free(p.x);
+    cube_free(&cube);
+}
+
 /* ---- abundances of endmembers that are alike ------------------------------------------------------------------------ */
 
 enum { MATERIALS = 4, SHARES = 30, MIXED = 12 * 34 };
@@ -255,6 +307,8 @@ int main(void) {
         cmocka_unit_test(test_scores_in_any_unit),
         cmocka_unit_test(test_statistics),
         cmocka_unit_test(test_bytes_far_from_128),
+        cmocka_unit_test(test_lines_that_stand_out),
+        cmocka_unit_test(test_shift_behind_a_mask),
         cmocka_unit_test(test_abundances_of_endmembers_alike),
     };
     return cmocka_run_group_tests_name("narrow", tests, NULL, NULL);
