@@ -23515,7 +23515,8 @@ SHS__OUTLINE shs_status shs__tg_engine_scores(const shs__pixels *px, const shs__
    pixels of each class to the moments of this class, one worker for all of them. The second pass scores. */
 enum {
     SHS__TG_BLOCK = 1 << 23, /* values of a block, or one line */
-    SHS__TG_RUN = 64         /* pixels that a worker adds or scores at a time */
+    SHS__TG_RUN = 64,        /* pixels that a worker adds or scores at a time */
+    SHS__TG_SETTLED = 256    /* pixels of a class that its shift goes by */
 };
 
 /* A worker's scratch. */
@@ -23535,7 +23536,7 @@ typedef struct shs__backgrounds {
     shs__reader reader;
     shs__tg_own *own;      /* one a worker */
     shs_wide *count;       /* of each class: pixels; 0: it has no scores */
-    shs_wide *mean, *sum;  /* of each class: n; before the fit the mean is the shift of the moments, the class's first pixel */
+    shs_wide *mean, *sum;  /* of each class: n; before the fit the mean is the shift of the moments */
     int ld;                /* n, up to whole groups and columns of the kernels */
     size_t room;           /* values of the triangle */
     shs_wide *triangle;    /* of each class: tiles of the products' lower triangle, column after column; then the root, group of
@@ -23641,13 +23642,58 @@ SHS__PRIVATE void shs__tg_add_products(const shs__backgrounds *g, size_t k, cons
         }
 }
 
+/* The lower triangle of class k's products, from its tiles to a matrix or back. */
+SHS__PRIVATE void shs__tg_move_products(const shs__backgrounds *g, size_t k, shs_wide *products, int back) {
+    const int n = g->n, lanes = g->reader.kernels->lanes, columns = g->reader.kernels->columns;
+    shs_wide *tile = SHS__AT(g->triangle, g->room, 0, k);
+    int column, top, i, j;
+    for (column = 0; column < n; column += columns)
+        for (top = column - column % lanes; top < n; top += lanes) {
+            for (j = column; j < n && j < column + columns; j++)
+                for (i = shs__imax(top, j); i < n && i < top + lanes; i++) {
+                    shs_wide *product = SHS__AT(products, n, i, j), *tiled = tile + (j - column) * lanes + (i - top);
+                    if (back) *tiled = *product;
+                    else *product = *tiled;
+                }
+            tile += lanes * columns;
+        }
+}
+
+/* The class's shift goes to the mean of its pixels so far and of those at hand, so that dark first lines do not decide about it.
+   With e the way that it goes, P becomes P - e S' - S e' + N e e', and S becomes S - N e. */
+SHS__PRIVATE void shs__tg_move_shift(const shs__backgrounds *g, size_t k, const shs__tg_own *own) {
+    const int n = g->n, first = g->start[k], end = g->start[k + 1];
+    const shs_wide count = g->count[k], all = count + (shs_wide)(end - first);
+    shs_wide *shift = SHS__AT(g->mean, n, 0, k), *sum = SHS__AT(g->sum, n, 0, k), *e = own->fit.t;
+    int i, j, b;
+    if (!(count > 0)) SHS__COPY(shift, SHS__AT(g->pixels, n, 0, g->order[first]), n);
+    SHS__COPY(e, sum, n);
+    for (i = first; i < end; i++) {
+        const shs_wide *x = SHS__AT(g->pixels, n, 0, g->order[i]);
+        for (b = 0; b < n; b++) e[b] += x[b] - shift[b];
+    }
+    for (b = 0; b < n; b++) {
+        const shs_wide moved = shift[b] + e[b] / all;
+        e[b] = moved - shift[b];
+        shift[b] = moved;
+    }
+    if (!(count > 0)) return;
+    shs__tg_move_products(g, k, own->fit.root, 0);
+    for (j = 0; j < n; j++)
+        for (i = j; i < n; i++)
+            *SHS__AT(own->fit.root, n, i, j) += count * e[i] * e[j] - e[i] * sum[j] - sum[i] * e[j];
+    shs__tg_move_products(g, k, own->fit.root, 1);
+    for (b = 0; b < n; b++) sum[b] -= count * e[b];
+}
+
 SHS__PRIVATE void shs__tg_add_class(void *arg, size_t k, int worker) {
     const shs__backgrounds *g = (const shs__backgrounds *)arg;
     const int n = g->n, first = g->start[k], end = g->start[k + 1];
-    shs_wide *shift = SHS__AT(g->mean, n, 0, k), *sum = SHS__AT(g->sum, n, 0, k);
+    const shs_wide *shift = SHS__AT(g->mean, n, 0, k);
+    shs_wide *sum = SHS__AT(g->sum, n, 0, k);
     int i, j, b, count;
     if (first == end) return;
-    if (!(g->count[k] > 0)) SHS__COPY(shift, SHS__AT(g->pixels, n, 0, g->order[first]), n);
+    if (g->count[k] < SHS__TG_SETTLED) shs__tg_move_shift(g, k, g->own + worker);
     g->count[k] += (shs_wide)(end - first);
     for (i = first; i < end; i += count) {
         count = shs__imin(end - i, SHS__TG_RUN);
@@ -23668,23 +23714,6 @@ SHS__PRIVATE shs_status shs__tg_add_block(void *state) {
     const shs_wide pixels = (shs_wide)shs__tg_sort(g), n = (shs_wide)g->n;
     shs__ctx_parallel(g->ctx, pixels * n * n / 2, (size_t)g->classes, shs__tg_add_class, g);
     return SHS_OK;
-}
-
-/* The lower triangle of class k's products, from its tiles to a matrix or back. */
-SHS__PRIVATE void shs__tg_move_products(const shs__backgrounds *g, size_t k, shs_wide *products, int back) {
-    const int n = g->n, lanes = g->reader.kernels->lanes, columns = g->reader.kernels->columns;
-    shs_wide *tile = SHS__AT(g->triangle, g->room, 0, k);
-    int column, top, i, j;
-    for (column = 0; column < n; column += columns)
-        for (top = column - column % lanes; top < n; top += lanes) {
-            for (j = column; j < n && j < column + columns; j++)
-                for (i = shs__imax(top, j); i < n && i < top + lanes; i++) {
-                    shs_wide *product = SHS__AT(products, n, i, j), *tiled = tile + (j - column) * lanes + (i - top);
-                    if (back) *tiled = *product;
-                    else *product = *tiled;
-                }
-            tile += lanes * columns;
-        }
 }
 
 /* The class's moments, whose products go to the worker's root. */

@@ -51,9 +51,9 @@ static void factor(double *C) {
     }
 }
 
-/* (x - mean)'C^-1 (x - mean) by the factor of C. */
-static double score_of(const double *x, const double *mean, const double *L) {
-    double z[BANDS], score = 0;
+/* z = L^-1 (x - mean) by the factor of C. Returns |z|^2. */
+static double whiten(const double *x, const double *mean, const double *L, double *z) {
+    double score = 0;
     int i, k;
     for (i = 0; i < BANDS; i++) {
         z[i] = x[i] - mean[i];
@@ -75,14 +75,14 @@ static void test_scores_in_any_unit(void **state) {
         const double unit = units[k / BANDS];
         plain_cube p = pixels_in_unit(k % BANDS, unit), scores;
         shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
-        double mean[BANDS], C[BANDS * BANDS];
+        double mean[BANDS], C[BANDS * BANDS], z[BANDS];
         statistics_of(&p, mean, C);
         factor(C);
         assert_ok(shs_rx(NULL, &cube, NULL, &sink, &rank));
         assert_int_equal(rank, BANDS);
         scores = sink_values(&sink, LINES, SAMPLES, 1);
         for (i = 0; i < PIXELS; i++) {
-            const double expected = score_of(pixel_of(&p, i), mean, C);
+            const double expected = whiten(pixel_of(&p, i), mean, C, z);
             if (!(fabs(scores.x[i] - expected) <= 1e-3 * (expected + BANDS)))
                 fail_msg("band %d in unit %g, pixel %d: %g in place of %g", k % BANDS, unit, (int)i, scores.x[i], expected);
         }
@@ -218,6 +218,82 @@ static void test_shift_behind_a_mask(void **state) {
     cube_free(&cube);
 }
 
+/* ---- detectors with a background of each class, behind a dark first line ---------------------------------------------- */
+
+enum { COLUMNS = 4, LONG_LINES = 4000 };
+
+/* ACE of every pixel in its class, in double. */
+static void naive_ace(const plain_cube *p, const int *labels, int classes, const shs_wide *spectrum, double *scores) {
+    unsigned char *valid = (unsigned char *)malloc(pixels_of(p));
+    double mean[BANDS], C[BANDS * BANDS], target[BANDS], z[BANDS], t[BANDS], along, x2, t2;
+    size_t i;
+    int k, b;
+    for (b = 0; b < BANDS; b++) target[b] = (double)spectrum[b];
+    for (k = 0; k < classes; k++) {
+        for (i = 0; i < pixels_of(p); i++) valid[i] = labels[i] == k;
+        naive_moments(p, valid, mean, C);
+        factor(C);
+        t2 = whiten(target, mean, C, t);
+        for (i = 0; i < pixels_of(p); i++) {
+            if (!valid[i]) continue;
+            x2 = whiten(pixel_of(p, i), mean, C, z);
+            along = 0;
+            for (b = 0; b < BANDS; b++) along += z[b] * t[b];
+            scores[i] = along * along / (x2 * t2);
+        }
+    }
+    free(valid);
+}
+
+static void test_backgrounds_behind_a_dark_line(void **state) {
+    static const int blocks[] = {0, 1, 7};
+    const size_t pixels = (size_t)LONG_LINES * COLUMNS;
+    plain_cube p = new_plain(LONG_LINES, COLUMNS, BANDS);
+    int *labels = (int *)malloc(pixels * sizeof *labels);
+    double *expected = (double *)malloc(pixels * sizeof *expected);
+    shs_wide spectrum[BANDS];
+    shs_random r;
+    size_t i;
+    int way, b;
+    (void)state;
+    shs_random_seed(&r, 8);
+    for (b = 0; b < BANDS; b++) spectrum[b] = (shs_wide)rounded(302 + 0.3 * b);
+    for (i = 0; i < pixels; i++)
+        for (b = 0; b < BANDS; b++) {
+            const double value = rounded(300 + (double)shs_random_normal(&r));
+            pixel_of(&p, i)[b] = i < COLUMNS ? 0 : value;
+        }
+    for (way = 0; way < 6; way++) {
+        const int classes = way % 2 ? 2 : COLUMNS;
+        shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 0), used = cube;
+        shs_sink sink = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, LONG_LINES, COLUMNS, 1);
+        shs_detect_options o = SHS_ZERO;
+        plain_cube scores;
+        stream s;
+        for (i = 0; i < pixels; i++) labels[i] = (int)(i % (size_t)classes);
+        naive_ace(&p, labels, classes, spectrum, expected);
+        o.method = SHS_DETECTOR_ACE;
+        if (classes == COLUMNS) o.columns = 1;
+        else {
+            o.labels = labels;
+            o.classes = classes;
+        }
+        if (blocks[way / 2]) used = streamed(&cube, blocks[way / 2], &s);
+        assert_ok(shs_detect(NULL, &used, 1, spectrum, BANDS, &o, &sink));
+        scores = sink_values(&sink, LONG_LINES, COLUMNS, 1);
+        for (i = COLUMNS; i < pixels; i++)
+            if (!(fabs(scores.x[i] - expected[i]) <= 1e-4))
+                fail_msg("blocks of %d lines, %d classes, pixel %d: %g in place of %g", blocks[way / 2], classes, (int)i,
+                         scores.x[i], expected[i]);
+        free(scores.x);
+        sink_free(&sink);
+        cube_free(&cube);
+    }
+    free(expected);
+    free(labels);
+    free(p.x);
+}
+
 /* ---- abundances of endmembers that are alike ------------------------------------------------------------------------ */
 
 enum { MATERIALS = 4, SHARES = 30, MIXED = 12 * 34 };
@@ -309,6 +385,7 @@ int main(void) {
         cmocka_unit_test(test_bytes_far_from_128),
         cmocka_unit_test(test_lines_that_stand_out),
         cmocka_unit_test(test_shift_behind_a_mask),
+        cmocka_unit_test(test_backgrounds_behind_a_dark_line),
         cmocka_unit_test(test_abundances_of_endmembers_alike),
     };
     return cmocka_run_group_tests_name("narrow", tests, NULL, NULL);
