@@ -14877,14 +14877,26 @@ SHS__PRIVATE int shs__dl_scheduled(const shs_step *steps, int count, int constan
     return value;
 }
 
-/* d = y / |y|; 0, with d as it was, where y vanishes or the square of its length is no number. */
+/* The power of two by which squares of y, products of signals and coefficients, stay within the range; 0 where y vanishes or is not
+   finite. */
+SHS__PRIVATE shs_wide shs__dl_scale(size_t n, const shs_wide *y) {
+    shs_wide largest = 0;
+    size_t i;
+    if (!shs__wide_finite(n, y)) return 0;
+    for (i = 0; i < n; i++) largest = shs__wmax(shs__wabs(y[i]), largest);
+    if (!(largest > 0)) return 0;
+    return shs__eigh_scale(largest);
+}
+
+/* d = y / |y|; 0, with d as it was, where y vanishes or is not finite. */
 SHS__OUTLINE int shs__dl_unit(int p, const shs_wide *y, shs_real *d) {
+    const shs_wide scale = shs__dl_scale((size_t)p, y);
     shs_wide norm2 = 0, norm;
     int i;
-    for (i = 0; i < p; i++) norm2 += y[i] * y[i];
-    if (!(norm2 > 0) || !shs__wide_finite(1, &norm2)) return 0;
+    if (!(scale > 0)) return 0;
+    for (i = 0; i < p; i++) norm2 += (scale * y[i]) * (scale * y[i]);
     norm = SHS__WSQRT(norm2);
-    for (i = 0; i < p; i++) d[i] = (shs_real)(y[i] / norm);
+    for (i = 0; i < p; i++) d[i] = (shs_real)(scale * y[i] / norm);
     return 1;
 }
 
@@ -15070,11 +15082,14 @@ SHS__PRIVATE shs_status shs__dl_project(shs__dl_ipr *r, int p, int n, shs_wide m
 
 /* Z is rotated to where it fits the signals best: by WV' of BZ' = W S V'. */
 SHS__PRIVATE void shs__dl_rotate(shs__dl_ipr *r, int p, int n) {
+    shs_wide scale;
     int i, j, l;
     SHS__CLEAR(r->W, shs__cells(p, p));
     for (j = 0; j < n; j++)
         for (i = 0; i < p; i++)
             for (l = 0; l < p; l++) *SHS__AT(r->W, p, l, i) += *SHS__AT(r->B, p, l, j) * *SHS__AT(r->Z, p, i, j);
+    scale = shs__dl_scale(shs__cells(p, p), r->W);
+    for (i = 0; i < p * p && scale > 0; i++) r->W[i] *= scale;
     shs__small_orthogonal_columns(p, SHS__BY_WIDE(1e-15, 1e-6), r->W, r->V);
     shs__dl_orthonormal_columns(p, r->W);
     for (j = 0; j < n; j++) {

@@ -378,6 +378,39 @@ static void test_abundances_of_endmembers_alike(void **state) {
     free(truth);
 }
 
+/* ---- learning near the limits of units --------------------------------------------------------------------------------- */
+
+/* The dictionary is the same to the bit in units up to the bounds beyond which shs_ksvd returns SHS_OUT_OF_RANGE. */
+static void test_units_of_signals(void **state) {
+    enum { ROWS = 8, ATOMS = 16, SIGNALS = 3000 };
+    static const int of_float[] = {0, 20, 28, -28}, of_double[] = {0, 100, 250, -250}, between[] = {0, 50, 100, -100};
+    const int *units = narrow ? of_float : of_double;
+    shs_real *Y = (shs_real *)malloc(ROWS * SIGNALS * sizeof *Y), *scaled = (shs_real *)malloc(ROWS * SIGNALS * sizeof *Y);
+    shs_real D[ROWS * ATOMS], first[ROWS * ATOMS];
+    shs_random r;
+    int way, k, i;
+    (void)state;
+    if (sizeof(shs_wide) > sizeof(shs_real)) units = between;
+    shs_random_seed(&r, 6);
+    for (i = 0; i < ROWS * SIGNALS; i++) Y[i] = (shs_real)shs_random_normal(&r);
+    for (way = 0; way < 2 * SHS_UPDATE_COUNT; way++)
+        for (k = 0; k < 4; k++) {
+            shs_ksvd_options o = SHS_ZERO;
+            for (i = 0; i < ROWS * SIGNALS; i++) scaled[i] = (shs_real)ldexp((double)Y[i], units[k]);
+            o.update = (shs_update)(way / 2);
+            if (way % 2) o.coherence = (shs_real)0.6;
+            o.coding.sparsity = 2;
+            o.iterations = 3;
+            assert_ok(shs_ksvd_ex(NULL, ROWS, ATOMS, SIGNALS, scaled, ROWS, &o, D, ROWS, NULL, NULL));
+            if (k == 0) memcpy(first, D, sizeof D);
+            if (memcmp(first, D, sizeof D) != 0)
+                fail_msg("update %d, coherence %g: in units of 2^%d the dictionary differs from that in units of 1", (int)o.update,
+                         (double)o.coherence, units[k]);
+        }
+    free(Y);
+    free(scaled);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scores_in_any_unit),
@@ -387,6 +420,7 @@ int main(void) {
         cmocka_unit_test(test_shift_behind_a_mask),
         cmocka_unit_test(test_backgrounds_behind_a_dark_line),
         cmocka_unit_test(test_abundances_of_endmembers_alike),
+        cmocka_unit_test(test_units_of_signals),
     };
     return cmocka_run_group_tests_name("narrow", tests, NULL, NULL);
 }
