@@ -1508,8 +1508,9 @@ typedef struct shs_sink {
    fast for pixels other than small integers and for maps of many outputs. Covariances then err by 1e-6 of the largest
    element for few pixels, by 1e-8 for many, and for whole numbers by up to 1e-5, however many: their few different products
    are rounded the same way each time. That is so where the first block resembles the others, since products are of x less
-   the median of the means of 15 places in it. Behind a block of one dark line they err by several percent. A band whose
-   deviation is below 6e-8 of its mean is taken for constant. Outputs err by 1e-7 of the largest values. SPARSEHS_DOUBLE and SPARSEHS_NO_DOUBLE leave
+   the median of the means of 15 places in it (of 16-bit pixels, where there are doubles, less the mean of the first ones).
+   Behind a block of one dark line they err by several percent. A band whose deviation is below 6e-8 of its mean is taken for
+   constant. Outputs err by 1e-7 of the largest values. SPARSEHS_DOUBLE and SPARSEHS_NO_DOUBLE leave
    nothing to choose. */
 typedef enum shs_precision { SHS_PRECISION_AUTO = 0, SHS_PRECISION_ALWAYS = 1, SHS_PRECISION_NEVER = 2 } shs_precision;
 
@@ -18901,15 +18902,23 @@ SHS__PRIVATE shs_wide shs__px_stretch_median(const shs__reader *r, size_t b, siz
     return sorted[count / 2];
 }
 
+/* Whether double sums the products of these pixels exactly. Their shift goes by the first pixels alone, so that blocks of any size
+   have the same. */
+SHS__PRIVATE int shs__px_sums_are_exact(shs_type type) {
+    if (sizeof(shs_wide) <= sizeof(float)) return 0;
+    return type == SHS_TYPE_U8 || type == SHS_TYPE_I16 || type == SHS_TYPE_U16;
+}
+
 /* The shift, from the block, which the reader does not shift yet: in each band the median of the means of stretches at even
-   distances, which a dark or saturated line leaves alone; of few pixels, or where no stretch has a valid one, the mean of the
-   first valid ones. 0: none is valid. */
+   distances, which a dark or saturated line leaves alone; of exact sums and few pixels, or where no stretch has a valid one, the
+   mean of the first valid ones. 0: none is valid. */
 SHS__PRIVATE int shs__px_find_shift(const shs__reader *r, shs_wide *shift) {
+    const int spread = r->block_pixels > SHS__PANEL_PIXELS && !shs__px_sums_are_exact(r->view.cube->type);
     const size_t last = r->block_pixels - shs__zmin(r->block_pixels, SHS__STRETCH);
     size_t at, i, b, place = SHS__STRETCH;
     int count = 0;
     SHS__CLEAR(shift, r->view.used);
-    for (i = 0; i < SHS__STRETCHES && r->block_pixels > SHS__PANEL_PIXELS; i++) {
+    for (i = 0; i < SHS__STRETCHES && spread; i++) {
         at = last / (SHS__STRETCHES - 1) * i;
         count += shs__px_stretch_mean(r, at, SHS__STRETCH, place + (size_t)count);
     }

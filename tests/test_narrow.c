@@ -3,6 +3,8 @@
 
 enum { BANDS = 6, LINES = 40, SAMPLES = 50, PIXELS = LINES * SAMPLES };
 
+static const int narrow = sizeof(shs_wide) == sizeof(float);
+
 static double rounded(double x) { return (double)(float)x; }
 
 /* Normal pixels as floats hold them. One band is in another unit, and a pixel stands out in it. */
@@ -180,12 +182,18 @@ static void test_lines_that_stand_out(void **state) {
     size_t i;
     int interleave, b;
     (void)state;
-    for (i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const int exact = !narrow && cases[i].type != SHS_TYPE_F32;
         for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++) {
             plain_cube p = levels(cases[i].type, cases[i].mean, cases[i].deviation, cases[i].from, cases[i].lines, cases[i].filler);
             shs_cube cube = cube_of(&p, cases[i].type, (shs_interleave)interleave, 0);
             shs_moments moments = SHS_ZERO;
             check_covariance(&p, &cube, SHS_PRECISION_AUTO, 2e-5, "lines that stand out");
+            if (exact) { /* and the shift is the mean of the first pixels */
+                cube_free(&cube);
+                free(p.x);
+                continue;
+            }
             check_covariance(&p, &cube, SHS_PRECISION_NEVER, 2e-5, "lines that stand out, in shs_real");
             assert_ok(shs_moments_create(NULL, 3, &moments));
             assert_ok(shs_moments_update(NULL, &cube, SHS_PRECISION_AUTO, &moments));
@@ -194,6 +202,7 @@ static void test_lines_that_stand_out(void **state) {
             free(p.x);
             cube_free(&cube);
         }
+    }
 }
 
 /* The places where means are taken hold no pixel: the first valid one is found all the same. */
@@ -297,8 +306,6 @@ static void test_backgrounds_behind_a_dark_line(void **state) {
 /* ---- abundances of endmembers that are alike ------------------------------------------------------------------------ */
 
 enum { MATERIALS = 4, SHARES = 30, MIXED = 12 * 34 };
-
-static const int narrow = sizeof(shs_wide) == sizeof(float);
 
 /* Endmembers: kind 0: two differ by a small share of their values. 1: all have a level, as temperatures, and differ little. */
 static void spectra_alike(int kind, shs_wide *E) {
