@@ -137,8 +137,7 @@
    LIMITS
    - Float resolves tolerances down to about 1e-5 of a signal's norm. Reports count the signals that miss theirs.
    - Learning multiplies coefficients with residuals. In double, signals beyond about 1e76, or all below 1e-76, leave the range
-     there, and without doubles those beyond 1e9 or below 1e-9: shs_ksvd returns SHS_OUT_OF_RANGE. Give them in another unit.
-     (Of 50,000 signals, sums leave the range at a third of that already, and no status tells.)
+     there, and without doubles those beyond 2e9 or below 1e-9: shs_ksvd returns SHS_OUT_OF_RANGE. Give them in another unit.
      shs_online returns nothing of the kind; the squares in its rmse leave the range at 1e154 and 1e-154 (1e18 and 1e-18).
    - Learning from signals with a large common offset makes nearly equal atoms, which are pruned: subtract the means first.
    - SHS_PRECISION_NEVER: pixels beyond about 1e18, or all below 1e-18, leave the range of float.
