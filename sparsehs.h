@@ -1904,7 +1904,8 @@ SHS_API void shs_model_free(const shs_context *ctx, shs_model *model);
                                                          the share of the pixel's energy outside of U's space that the
                                                          targets explain
 
-   The target itself scores 1, in GLRT less; in SAM 0, and low scores are detections. MF, CEM and OSP are affine in x. For ACE,
+   The target itself scores 1, in GLRT less; in SAM 0 to rounding, and low scores are detections (an engine's come from cosines,
+   whose rounding hides angles below about 1e-8 sqrt(bands), of float 2e-4 sqrt(bands)). MF, CEM and OSP are affine in x. For ACE,
    SACE, GLRT and SAM a pixel without a direction (the mean, or zero) is orthogonal to every target. Scores of pixels whose squares
    overflow shs_wide are NaN.
 
@@ -23402,6 +23403,7 @@ typedef struct shs__scores {
     shs__map_job job;
     shs__map lengths;   /* to the squared length of the whitened pixel; for SAM it is only scratch */
     shs_wide *constant; /* of the rows; the scores have none */
+    const shs_wide *rows; /* of SAM: targets x bands, unit spectra */
     shs_detector method;
     shs_wide count; /* pixels of the background */
     int targets;
@@ -23427,12 +23429,37 @@ SHS__PRIVATE void shs__tg_lengths(const shs__scores *s, shs__panel *panel, int w
         }
 }
 
+/* The angle where the cosine is near 1 and so has lost half of its digits: by its sine, from the part of the pixel that is orthogonal
+   to the unit spectrum u of the target. y is the product of both. */
+SHS__PRIVATE shs_wide shs__tg_small_angle(const shs__scores *s, const shs__panel *panel, size_t k, int target, shs_wide y,
+                                          shs_wide length2) {
+    const shs__map *m = &s->job.map;
+    const size_t bands = (size_t)m->bands;
+    shs_wide rest2 = 0, along = 0, sine2;
+    size_t b;
+    for (b = 0; b < bands; b++) {
+        const shs_wide u = *SHS__AT(s->rows, s->targets, target, b);
+        const shs_wide x = shs__px_get_element(m->kernels, panel->X, shs__px_in_panel(m->by_band, bands, b, k));
+        const shs_wide rest = x - y * u;
+        rest2 += rest * rest;
+        along += rest * u; /* y was rounded */
+    }
+    sine2 = shs__wmax(rest2 - along * along, 0) / length2;
+    return SHS__WSQRT(sine2) * (1 + sine2 * (1 / SHS__WIDE_C(6) + sine2 * SHS__WIDE_C(0.075))); /* arc sine, of at most 0.1 */
+}
+
 /* The scores of one target in place of its outputs. */
 SHS__PRIVATE void shs__tg_target(const shs__scores *s, const shs__panel *panel, int target, const shs_wide *length2, shs_wide *y) {
+    const int by_sine = s->method == SHS_DETECTOR_SAM && !s->given;
+    const shs_wide near = SHS__BY_WIDE(1 - 1e-8, 0.995);
     int k;
     for (k = 0; k < panel->valid; k++) {
         shs_wide cosine = shs__quotient(y[k] + s->constant[target], SHS__WSQRT(length2[k]));
         if (!shs__wide_finite(1, length2 + k)) cosine = shs__nan();
+        else if (by_sine && cosine > near) {
+            y[k] = shs__tg_small_angle(s, panel, (size_t)k, target, y[k], length2[k]);
+            continue;
+        }
         y[k] = shs__tg_score(s->method, cosine, length2[k], s->count);
     }
 }
@@ -23485,6 +23512,7 @@ SHS__OUTLINE shs_status shs__tg_scores(const shs__pixels *px, const shs__view *v
     s.method = method;
     s.count = d->count;
     s.targets = d->targets;
+    s.rows = d->matrix;
     s.given = given;
     while (shs__layout_next(px->ctx, &l, &status)) {
         shs__px_map_job_layout(&l, &s.job, shs__ctx_workers(px->ctx));

@@ -303,6 +303,65 @@ static void test_backgrounds_behind_a_dark_line(void **state) {
     free(p.x);
 }
 
+/* ---- small angles ----------------------------------------------------------------------------------------------------- */
+
+/* Angles to a constant spectrum and to one more, of pixels near the first, beside 2 atan2(|u - v|, |u + v|). */
+static void test_small_angles(void **state) {
+    enum { WIDE = 64, COUNT = 20 * 30 };
+    static const double deviations[] = {1e-3, 0.1, 1, 20};
+    shs_wide targets[2 * WIDE];
+    int way, k, b, interleave;
+    size_t i;
+    (void)state;
+    for (b = 0; b < WIDE; b++) {
+        targets[b] = 300;
+        targets[WIDE + b] = (shs_wide)rounded(290 + 0.3 * b);
+    }
+    for (way = 0; way < 4; way++)
+        for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++) {
+            plain_cube p = new_plain(20, 30, WIDE), scores;
+            shs_sink sink = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 20, 30, 2);
+            shs_detect_options o = SHS_ZERO;
+            shs_cube cube;
+            shs_random r;
+            shs_random_seed(&r, 21);
+            for (i = 0; i < values_of(&p); i++) p.x[i] = rounded(300 + deviations[way] * (double)shs_random_normal(&r));
+            for (b = 0; b < WIDE; b++) {
+                pixel_of(&p, 5)[b] = 600;
+                pixel_of(&p, 6)[b] = -300;
+                pixel_of(&p, 7)[b] = NOT_A_NUMBER;
+            }
+            cube = cube_of(&p, SHS_TYPE_F32, (shs_interleave)interleave, 0);
+            o.method = SHS_DETECTOR_SAM;
+            assert_ok(shs_detect(NULL, &cube, 2, targets, WIDE, &o, &sink));
+            scores = sink_values(&sink, 20, 30, 2);
+            for (i = 0; i < COUNT; i++)
+                for (k = 0; k < 2; k++) {
+                    const double *x = pixel_of(&p, i), got = pixel_of(&scores, i)[k];
+                    double x2 = 0, t2 = 0, less = 0, more = 0, expected;
+                    for (b = 0; b < WIDE; b++) {
+                        x2 += x[b] * x[b];
+                        t2 += (double)targets[k * WIDE + b] * (double)targets[k * WIDE + b];
+                    }
+                    for (b = 0; b < WIDE; b++) {
+                        const double u = x[b] / sqrt(x2), v = (double)targets[k * WIDE + b] / sqrt(t2);
+                        less += (u - v) * (u - v);
+                        more += (u + v) * (u + v);
+                    }
+                    expected = 2 * atan2(sqrt(less), sqrt(more));
+                    if (i == 7) assert_true(is_nan(got));
+                    else if (i == 6) assert_close(got, expected, 1e-3);
+                    else if (!(fabs(got - expected) <= 2e-7 + (narrow ? 2e-6 : 1e-7) * expected))
+                        fail_msg("300 +- %g, target %d, pixel %d: angle %.9g in place of %.9g", deviations[way], k, (int)i, got,
+                                 expected);
+                }
+            free(scores.x);
+            free(p.x);
+            cube_free(&cube);
+            sink_free(&sink);
+        }
+}
+
 /* ---- abundances of endmembers that are alike ------------------------------------------------------------------------ */
 
 enum { MATERIALS = 4, SHARES = 30, MIXED = 12 * 34 };
@@ -426,6 +485,7 @@ int main(void) {
         cmocka_unit_test(test_lines_that_stand_out),
         cmocka_unit_test(test_shift_behind_a_mask),
         cmocka_unit_test(test_backgrounds_behind_a_dark_line),
+        cmocka_unit_test(test_small_angles),
         cmocka_unit_test(test_abundances_of_endmembers_alike),
         cmocka_unit_test(test_units_of_signals),
     };
