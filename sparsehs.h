@@ -1905,8 +1905,8 @@ SHS_API void shs_model_free(const shs_context *ctx, shs_model *model);
                                                          targets explain
 
    The target itself scores 1, in GLRT less; in SAM 0 to rounding, and low scores are detections (an engine's come from cosines,
-   whose rounding hides angles below about 1e-8 sqrt(bands), of float 2e-4 sqrt(bands)). MF, CEM and OSP are affine in x. For ACE,
-   SACE, GLRT and SAM a pixel without a direction (the mean, or zero) is orthogonal to every target. Scores of pixels whose squares
+   whose rounding hides angles below about 1e-8 sqrt(bands), of float 2e-4 sqrt(bands)).
+   MF, CEM and OSP are affine in x. For ACE, SACE, GLRT and SAM a pixel without a direction (the mean, or zero) is orthogonal to every target. Scores of pixels whose squares
    overflow shs_wide are NaN.
 
    AMSD's paper has T = x'(P - P_S)x / x'P_S x, which is s / (1 - s) of the score s: the same order. U holds the spectra of the
@@ -3383,7 +3383,7 @@ SHS__OUTLINE shs_status shs__file_end(shs__file *f) {
 }
 
 /* The bits of an IEEE double, and back; the latter returns 0 unless the value is finite in shs_wide. Where shs_wide is a float,
-   smaller values become 0, and larger ones infinity. */
+   it is the nearest one, of two the even one; smaller values become 0, and larger ones infinity. */
 #ifdef SPARSEHS_NO_DOUBLE
 SHS__PRIVATE uint64_t shs__f64_bits(shs_wide x) {
     uint32_t bits, exponent;
@@ -3395,10 +3395,11 @@ SHS__PRIVATE uint64_t shs__f64_bits(shs_wide x) {
 }
 
 SHS__PRIVATE int shs__f64_of_bits(uint64_t bits, shs_wide *x) {
-    uint64_t rounded = (bits & ~(UINT64_C(1) << 63)) + (UINT64_C(1) << 28), exponent = rounded >> 52;
+    const uint64_t magnitude = bits & ~(UINT64_C(1) << 63);
+    const uint64_t rounded = magnitude + (UINT64_C(1) << 28) - 1 + (bits >> 29 & 1), exponent = rounded >> 52;
     uint32_t narrow = (uint32_t)(bits >> 63) << 31;
     int finite = exponent < 255 + 896;
-    if (!finite) narrow |= UINT32_C(0x7f800000) | (uint32_t)(rounded - (UINT64_C(1) << 28) > UINT64_C(0x7ff) << 52) << 22;
+    if (!finite) narrow |= UINT32_C(0x7f800000) | (uint32_t)(magnitude > UINT64_C(0x7ff) << 52) << 22;
     else if (exponent > 896) narrow |= (uint32_t)(exponent - 896) << 23 | (uint32_t)(rounded >> 29 & 0x7fffff);
     memcpy(x, &narrow, sizeof *x);
     return finite;
@@ -14878,8 +14879,8 @@ SHS__PRIVATE int shs__dl_scheduled(const shs_step *steps, int count, int constan
     return value;
 }
 
-/* The power of two by which squares of y, products of signals and coefficients, stay within the range; 0 where y vanishes or is not
-   finite. */
+/* The power of two by which squares of y, products of signals and coefficients, stay within the range; 0 where y vanishes or is
+   not finite. */
 SHS__PRIVATE shs_wide shs__dl_scale(size_t n, const shs_wide *y) {
     shs_wide largest = 0;
     size_t i;
@@ -18902,16 +18903,16 @@ SHS__PRIVATE shs_wide shs__px_stretch_median(const shs__reader *r, size_t b, siz
     return sorted[count / 2];
 }
 
-/* Whether double sums the products of these pixels exactly. Their shift goes by the first pixels alone, so that blocks of any size
-   have the same. */
+/* Whether double sums the products of these pixels exactly. Their shift goes by the first pixels alone, so that blocks of any
+   size have the same. */
 SHS__PRIVATE int shs__px_sums_are_exact(shs_type type) {
     if (sizeof(shs_wide) <= sizeof(float)) return 0;
     return type == SHS_TYPE_U8 || type == SHS_TYPE_I16 || type == SHS_TYPE_U16;
 }
 
 /* The shift, from the block, which the reader does not shift yet: in each band the median of the means of stretches at even
-   distances, which a dark or saturated line leaves alone; of exact sums and few pixels, or where no stretch has a valid one, the
-   mean of the first valid ones. 0: none is valid. */
+   distances, which a dark or saturated line leaves alone; of exact sums and few pixels, or where no stretch has a valid one,
+   the mean of the first valid ones. 0: none is valid. */
 SHS__PRIVATE int shs__px_find_shift(const shs__reader *r, shs_wide *shift) {
     const int spread = r->block_pixels > SHS__PANEL_PIXELS && !shs__px_sums_are_exact(r->view.cube->type);
     const size_t last = r->block_pixels - shs__zmin(r->block_pixels, SHS__STRETCH);
@@ -23402,7 +23403,7 @@ SHS__PRIVATE shs_status shs__tg_rows(const shs_detect_options *o, const shs_wide
 typedef struct shs__scores {
     shs__map_job job;
     shs__map lengths;   /* to the squared length of the whitened pixel; for SAM it is only scratch */
-    shs_wide *constant; /* of the rows; the scores have none */
+    shs_wide *constant;   /* of the rows; the scores have none */
     const shs_wide *rows; /* of SAM: targets x bands, unit spectra */
     shs_detector method;
     shs_wide count; /* pixels of the background */
@@ -23429,8 +23430,8 @@ SHS__PRIVATE void shs__tg_lengths(const shs__scores *s, shs__panel *panel, int w
         }
 }
 
-/* The angle where the cosine is near 1 and so has lost half of its digits: by its sine, from the part of the pixel that is orthogonal
-   to the unit spectrum u of the target. y is the product of both. */
+/* The angle where the cosine is near 1 and so has lost half of its digits: by its sine, from the part of the pixel that is
+   orthogonal to the unit spectrum u of the target. y is the product of both. */
 SHS__PRIVATE shs_wide shs__tg_small_angle(const shs__scores *s, const shs__panel *panel, size_t k, int target, shs_wide y,
                                           shs_wide length2) {
     const shs__map *m = &s->job.map;
@@ -23710,8 +23711,8 @@ SHS__PRIVATE void shs__tg_move_products(const shs__backgrounds *g, size_t k, shs
         }
 }
 
-/* The class's shift goes to the mean of its pixels so far and of those at hand, so that dark first lines do not decide about it.
-   With e the way that it goes, P becomes P - e S' - S e' + N e e', and S becomes S - N e. */
+/* The class's shift goes to the mean of its pixels so far and of those at hand, so that dark first lines do not decide about
+   it. With e the way that it goes, P becomes P - e S' - S e' + N e e', and S becomes S - N e. */
 SHS__PRIVATE void shs__tg_move_shift(const shs__backgrounds *g, size_t k, const shs__tg_own *own) {
     const int n = g->n, first = g->start[k], end = g->start[k + 1];
     const shs_wide count = g->count[k], all = count + (shs_wide)(end - first);
@@ -23744,7 +23745,7 @@ SHS__PRIVATE void shs__tg_add_class(void *arg, size_t k, int worker) {
     shs_wide *sum = SHS__AT(g->sum, n, 0, k);
     int i, j, b, count;
     if (first == end) return;
-    if (g->count[k] < SHS__TG_SETTLED) shs__tg_move_shift(g, k, g->own + worker);
+    if (g->count[k] < (shs_wide)SHS__TG_SETTLED) shs__tg_move_shift(g, k, g->own + worker);
     g->count[k] += (shs_wide)(end - first);
     for (i = first; i < end; i += count) {
         count = shs__imin(end - i, SHS__TG_RUN);

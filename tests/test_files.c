@@ -309,6 +309,39 @@ static void test_numbers_of_other_types(void **state) {
 }
 
 /* Each write and each read fails, and the file ends at every byte; it is read all the same when they do not. */
+/* Doubles beside and halfway between floats, big-endian, as the nearest float, of two the even one. */
+static void test_doubles_round_to_even(void **state) {
+    static const unsigned char bytes[] = {
+        0x3f, 0xf0, 0,    0,    0x10, 0,    0,    0,    /* 1 + 2^-24 */
+        0x3f, 0xf0, 0,    0,    0x30, 0,    0,    0,    /* 1 + 3 2^-24 */
+        0x3f, 0xf0, 0,    0,    0x10, 0,    0,    1,    /* above 1 + 2^-24 */
+        0xbf, 0xf0, 0,    0,    0x2f, 0xff, 0xff, 0xff, /* above -1 - 3 2^-24 */
+        0xbf, 0xff, 0xff, 0xff, 0xf0, 0,    0,    0,    /* -2 + 2^-24 */
+        0x47, 0xef, 0xff, 0xff, 0xef, 0xff, 0xff, 0xff, /* below 2^128 - 2^103 */
+        0x47, 0xef, 0xff, 0xff, 0xf0, 0,    0,    0,    /* 2^128 - 2^103 */
+        0x3f, 0xf0, 0,    0,    0x20, 0,    0,    0,    /* 1 + 2^-23 */
+    };
+    const float unit = FLT_EPSILON, expected[] = {1, 1 + 2 * unit, 1 + unit, -1 - unit, -2, FLT_MAX, (float)INFINITY, 1 + unit};
+    memory_file *f = NEW(memory_file, 1);
+    shs_npy npy = SHS_ZERO;
+    float x[8];
+    int i;
+    (void)state;
+    reset(f);
+    memcpy(f->bytes, bytes, sizeof bytes);
+    f->size = sizeof bytes;
+    npy.kind = 'f';
+    npy.size = 8;
+    npy.big_endian = 1;
+    npy.rows = 8;
+    npy.columns = 1;
+    assert_ok(shs_npy_read_values(&npy, SHS_TYPE_F32, x, 8, read_bytes, f));
+    for (i = 0; i < 8; i++)
+        if (memcmp(x + i, expected + i, sizeof *x) != 0)
+            fail_msg("double %d: %.9g in place of %.9g", i, (double)x[i], (double)expected[i]);
+    free(f);
+}
+
 static void test_failing_callbacks(void **state) {
     memory_file *f = NEW(memory_file, 1);
     shs_real A[300], B[300];
@@ -514,6 +547,7 @@ int main(void) {
         cmocka_unit_test(test_headers_that_are_read),
         cmocka_unit_test(test_headers_that_are_refused),
         cmocka_unit_test(test_numbers_of_other_types),
+        cmocka_unit_test(test_doubles_round_to_even),
         cmocka_unit_test(test_failing_callbacks),
         cmocka_unit_test(test_bad_arguments),
         cmocka_unit_test(test_codes),

@@ -185,7 +185,8 @@ static void test_lines_that_stand_out(void **state) {
     for (i = 0; i < sizeof cases / sizeof *cases; i++) {
         const int exact = !narrow && cases[i].type != SHS_TYPE_F32;
         for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++) {
-            plain_cube p = levels(cases[i].type, cases[i].mean, cases[i].deviation, cases[i].from, cases[i].lines, cases[i].filler);
+            plain_cube p = levels(cases[i].type, cases[i].mean, cases[i].deviation, cases[i].from, cases[i].lines,
+                                  cases[i].filler);
             shs_cube cube = cube_of(&p, cases[i].type, (shs_interleave)interleave, 0);
             shs_moments moments = SHS_ZERO;
             check_covariance(&p, &cube, SHS_PRECISION_AUTO, 2e-5, "lines that stand out");
@@ -470,8 +471,8 @@ static void test_units_of_signals(void **state) {
             assert_ok(shs_ksvd_ex(NULL, ROWS, ATOMS, SIGNALS, scaled, ROWS, &o, D, ROWS, NULL, NULL));
             if (k == 0) memcpy(first, D, sizeof D);
             if (memcmp(first, D, sizeof D) != 0)
-                fail_msg("update %d, coherence %g: in units of 2^%d the dictionary differs from that in units of 1", (int)o.update,
-                         (double)o.coherence, units[k]);
+                fail_msg("update %d, coherence %g: in units of 2^%d the dictionary differs from that in units of 1",
+                         (int)o.update, (double)o.coherence, units[k]);
         }
     free(Y);
     free(scaled);
