@@ -50,35 +50,42 @@ static shs_omp_options denoise_coding(const denoising *how, int p, int channels)
    in `picture`. */
 static shs_real denoise_own_weight(const denoising *how) { return (shs_real)(30 / how->sigma); }
 
-/* Learns how->atoms atoms of *p values from random patches; the caller frees them. report may be NULL. */
+/* Learns how->atoms atoms of *p values from random patches without hidden pixels (where there are none, from any); the caller
+   frees them. report may be NULL. */
 static shs_real *denoise_learn(const shs_context *ctx, const picture *noisy, const denoising *how, int *p,
                                shs_ksvd_report *report) {
-    const shs_image image = picture_image(noisy);
     shs_patches set = SHS_ZERO;
+    shown_patches shown;
     shs_ksvd_options learning = SHS_ZERO;
     signals_work work = SHS_ZERO;
     shs_real *D, *Y;
-    size_t m;
     set.width = set.height = DENOISE_PATCH;
     set.mode = SHS_PATCH_MODE_RANDOM;
     set.count = (size_t)how->patches;
     set.seed = how->seed;
-    set.keep_mean = denoise_in_colour(how, image.channels);
-    m = shs_patches_count(&image, &set, p);
-    Y = ALLOCATE(shs_real, values_of(m, *p));
+    set.keep_mean = denoise_in_colour(how, noisy->channels);
+    shown = picture_shown_patches(noisy, &set, p);
+    if (shown.count == 0) {
+        picture any = *noisy;
+        any.alpha = NULL;
+        free(shown.which);
+        shown = picture_shown_patches(&any, &set, p);
+    }
+    Y = ALLOCATE(shs_real, values_of(shown.count, *p));
     D = ALLOCATE(shs_real, elements(how->atoms, *p));
-    check(shs_patches_get(ctx, &image, &set, 0, m, Y, *p, NULL, NULL), "taking the patches");
-    if (set.keep_mean) denoise_scale_means(*p, image.channels, m, sqrt(1 + how->gamma), Y);
+    check(picture_take_patches(ctx, noisy, &shown, 0, shown.count, *p, Y), "taking the patches");
+    free(shown.which);
+    if (set.keep_mean) denoise_scale_means(*p, noisy->channels, shown.count, sqrt(1 + how->gamma), Y);
     learning.iterations = how->iterations;
     learning.parallel_atoms = how->parallel_atoms;
     learning.seed = how->seed;
     learning.start = SHS_START_DCT;
     learning.patch_width = learning.patch_height = DENOISE_PATCH;
-    learning.patch_channels = image.channels;
-    learning.coding = denoise_coding(how, *p, image.channels);
+    learning.patch_channels = noisy->channels;
+    learning.coding = denoise_coding(how, *p, noisy->channels);
     work.p = *p;
     work.n = how->atoms;
-    work.m = m;
+    work.m = shown.count;
     work.Y = Y;
     work.D = D;
     work.learning = &learning;

@@ -599,12 +599,6 @@ static double missed_by(const picture *a, const picture *b, const unsigned char 
     return sum;
 }
 
-static picture picture_again(const picture *a) {
-    picture b = picture_create(a->width, a->height, a->channels);
-    memcpy(b.pixels, a->pixels, picture_size(a) * sizeof *b.pixels);
-    return b;
-}
-
 enum { KNOWN_PATCH = 16 };
 
 /* The data for codes of the known pixels, for known pixels all over the picture. */

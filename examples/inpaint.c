@@ -139,14 +139,6 @@ static void lose_hidden(picture *a) {
         if (picture_hidden(a, i)) lose(a, i);
 }
 
-/* Such a pixel keeps the colours that it was given with. */
-static void restore_hidden(picture *a, const picture *given) {
-    const size_t bytes = (size_t)a->channels * sizeof *a->pixels;
-    size_t i;
-    for (i = 0; i < picture_area(a); i++)
-        if (picture_hidden(a, i)) memcpy(picture_pixel(a, i), picture_pixel(given, i), bytes);
-}
-
 /* ---- the program ------------------------------------------------------------------------------------------------- */
 
 static settings chosen = {{2, 8, 256, 30, 1}, 0, 0, NULL}; /* the defaults */
@@ -249,7 +241,7 @@ int main(int argc, char **argv) {
     start = wall_clock();
     if (lost > 0) fill_in(&ctx, &a, &s->how);
     seconds = wall_clock() - start;
-    restore_hidden(&a, &given);
+    picture_restore_hidden(&a, &given);
     progress_clear();
     picture_write(out, &a);
     if (truth) {

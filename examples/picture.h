@@ -77,6 +77,119 @@ static inline shs_image picture_image(const picture *a) {
     return image;
 }
 
+/* ---- hidden pixels ----------------------------------------------------------------------------------------------- */
+
+static inline picture picture_again(const picture *a) {
+    picture b = picture_create(a->width, a->height, a->channels);
+    memcpy(b.pixels, a->pixels, picture_size(a) * sizeof *b.pixels);
+    picture_carry(a, &b);
+    return b;
+}
+
+/* Hidden pixels get the colours that they were given with. */
+static inline void picture_restore_hidden(picture *a, const picture *given) {
+    const size_t bytes = (size_t)a->channels * sizeof *a->pixels;
+    size_t i;
+    for (i = 0; i < picture_area(a); i++)
+        if (picture_hidden(a, i)) memcpy(picture_pixel(a, i), picture_pixel(given, i), bytes);
+}
+
+/* For each pixel a visible one that is near, itself where it is visible; any number where nothing is visible. */
+static inline size_t *picture_nearest_shown(const picture *a) {
+    const size_t area = picture_area(a), unknown = SIZE_MAX;
+    size_t *nearest = ALLOCATE(size_t, area), *queue = ALLOCATE(size_t, area), count = 0, next, i;
+    for (i = 0; i < area; i++) {
+        nearest[i] = unknown;
+        if (picture_hidden(a, i)) continue;
+        nearest[i] = i;
+        queue[count++] = i;
+    }
+    for (next = 0; next < count; next++) { /* from the rim inwards */
+        const size_t at = queue[next], width = (size_t)a->width;
+        const int x = column_of(at, a->width), y = row_of(at, a->width);
+        const size_t beside[] = {at - 1, at + 1, at - width, at + width};
+        const int inside[] = {x > 0, x + 1 < a->width, y > 0, y + 1 < a->height};
+        for (i = 0; i < 4; i++) {
+            if (!inside[i] || nearest[beside[i]] != unknown) continue;
+            nearest[beside[i]] = nearest[at];
+            queue[count++] = beside[i];
+        }
+    }
+    free(queue);
+    return nearest;
+}
+
+/* Where a hidden pixel is mirrored at a visible one; that one, where this is outside or hidden as well. */
+static inline size_t picture_mirrored_at(const picture *a, size_t hidden, size_t shown) {
+    const int x = 2 * column_of(shown, a->width) - column_of(hidden, a->width);
+    const int y = 2 * row_of(shown, a->width) - row_of(hidden, a->width);
+    if (x < 0 || y < 0 || x >= a->width || y >= a->height) return shown;
+    if (picture_hidden(a, element_at(y, a->width, x))) return shown;
+    return element_at(y, a->width, x);
+}
+
+/* Hidden pixels get colours of visible ones, mirrored at the rim as at a border: what they held must not be seen in what is
+   computed near them. */
+static inline void picture_fill_hidden(picture *a) {
+    const size_t bytes = (size_t)a->channels * sizeof *a->pixels;
+    size_t *nearest, i;
+    if (!a->alpha) return;
+    nearest = picture_nearest_shown(a);
+    for (i = 0; i < picture_area(a); i++)
+        if (picture_hidden(a, i) && nearest[i] < SIZE_MAX)
+            memcpy(picture_pixel(a, i), picture_pixel(a, picture_mirrored_at(a, i, nearest[i])), bytes);
+    free(nearest);
+}
+
+/* Whether this patch holds a hidden pixel. */
+static inline int picture_patch_hidden(const picture *a, const shs_patches *set, size_t patch) {
+    const shs_image image = picture_image(a);
+    int left, top, x, y;
+    if (!a->alpha) return 0;
+    if (shs_patches_position(&image, set, patch, &left, &top) != SHS_OK) return 1;
+    for (y = top; y < top + set->height; y++)
+        for (x = left; x < left + set->width; x++)
+            if (picture_hidden(a, element_at(y, a->width, x))) return 1;
+    return 0;
+}
+
+/* Random patches without hidden pixels. */
+typedef struct shown_patches {
+    shs_patches set;
+    size_t count;
+    size_t *which; /* their numbers in the set; NULL: the first ones */
+} shown_patches;
+
+/* As many as the set has, or all there are. Where nothing is hidden they are those of the set. */
+static inline shown_patches picture_shown_patches(const picture *a, const shs_patches *set, int *p) {
+    const shs_image image = picture_image(a);
+    shown_patches s;
+    size_t i, m, most = shs_patches_count(&image, set, p);
+    s.set = *set;
+    s.count = most;
+    s.which = NULL;
+    if (!a->alpha || most == 0) return s;
+    s.set.count = picture_area(a); /* all */
+    s.count = 0;
+    s.which = ALLOCATE(size_t, most);
+    m = shs_patches_count(&image, &s.set, NULL);
+    for (i = 0; i < m && s.count < most; i++)
+        if (!picture_patch_hidden(a, &s.set, i)) s.which[s.count++] = i;
+    return s;
+}
+
+/* Patches first .. first+count-1 to Y (p x count). */
+static inline shs_status picture_take_patches(const shs_context *ctx, const picture *a, const shown_patches *s, size_t first,
+                                              size_t count, int p, shs_real *Y) {
+    const shs_image image = picture_image(a);
+    shs_status status = SHS_OK;
+    size_t i;
+    if (!s->which) return shs_patches_get(ctx, &image, &s->set, first, count, Y, p, NULL, NULL);
+    for (i = 0; i < count && status == SHS_OK; i++)
+        status = shs_patches_get(NULL, &image, &s->set, s->which[first + i], 1, Y + values_of(i, p), p, NULL, NULL);
+    return status;
+}
+
 /* The word for what it holds. */
 static inline const char *picture_kind(const picture *a) {
     if (a->channels == 1) return "grey";

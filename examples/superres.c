@@ -119,20 +119,25 @@ static picture cut(const picture *a, int left, int top, int width, int height) {
     return b;
 }
 
-/* As much of it, from the left and the top, as some pixels of a smaller picture are. */
-static picture whole_pixels(const picture *a, int factor) {
-    picture b = cut(a, 0, 0, a->width / factor * factor, a->height / factor * factor);
-    size_t row; /* bytes of a row's alpha */
-    int y;
-    b.white = a->white;
-    if (!a->alpha) return b;
-    row = (size_t)b.width * sizeof *b.alpha;
-    b.alpha = ALLOCATE(shs_real, picture_area(&b));
-    for (y = 0; y < b.height; y++) memcpy(b.alpha + elements(y, b.width), a->alpha + elements(y, a->width), row);
+static picture opacity_of(const picture *a) {
+    picture b = SHS_ZERO;
+    b.width = a->width;
+    b.height = a->height;
+    b.channels = 1;
+    b.pixels = a->alpha;
     return b;
 }
 
-/* One of eight positions: mirrored both ways, transposed. */
+/* As much of it, from the left and the top, as some pixels of a smaller picture are. */
+static picture whole_pixels(const picture *a, int factor) {
+    const picture opacity = opacity_of(a);
+    picture b = cut(a, 0, 0, a->width / factor * factor, a->height / factor * factor);
+    b.white = a->white;
+    if (a->alpha) b.alpha = cut(&opacity, 0, 0, b.width, b.height).pixels;
+    return b;
+}
+
+/* One of eight positions, without alpha: mirrored both ways, transposed. */
 static picture turned(const picture *a, int position) {
     const int transposed = position & 1, across = position & 2, along = position & 4;
     picture b;
@@ -155,20 +160,30 @@ static picture turned(const picture *a, int position) {
     return b;
 }
 
-/* Gives b, made from a in another size, the depth of a's values, and its alpha in that size. */
-static void carry_resized(const picture *a, picture *b) {
-    picture opacity = SHS_ZERO, made;
-    b->white = a->white;
-    if (!a->alpha) return;
-    opacity.width = a->width;
-    opacity.height = a->height;
-    opacity.channels = 1;
-    opacity.pixels = a->alpha;
-    made = resized(&opacity, b->width, b->height);
-    free(b->alpha);
-    b->alpha = made.pixels;
+/* In another size, with alpha: a colour counts as much as its pixel is seen. Of a the hidden pixels are filled, for places
+   where next to nothing is seen; they and opaque places need no weights. */
+static picture resized_as_seen(const picture *a, int width, int height) {
+    const picture opacity = opacity_of(a);
+    const size_t channels = (size_t)a->channels;
+    picture b = resized(a, width, height), weighed, sums;
+    size_t i;
+    b.white = a->white;
+    if (!a->alpha) return b;
+    b.alpha = resized(&opacity, width, height).pixels;
+    weighed = cut(a, 0, 0, a->width, a->height);
+    for (i = 0; i < picture_size(a); i++) weighed.pixels[i] *= a->alpha[i / channels];
+    sums = resized(&weighed, width, height);
+    for (i = 0; i < picture_size(&b); i++) {
+        const double seen = (double)b.alpha[i / channels];
+        if (seen < 0.5 || fabs(seen - 255) < 1e-3) continue;
+        b.pixels[i] = (shs_real)limited((double)sums.pixels[i] / seen, 0, 255);
+    }
+    free(weighed.pixels);
+    free(sums.pixels);
+    return b;
 }
 
+/* Without alpha. */
 static picture brightness(const picture *a) {
     picture b = picture_create(a->width, a->height, 1);
     size_t i;
@@ -273,14 +288,14 @@ typedef struct samples {
     shs_real *F, *H;
 } samples;
 
-/* Adds so many patches of a picture, at random. */
+/* Adds so many patches of a picture, at random, of those without hidden pixels. */
 static void add_samples(const picture *whole, int factor, size_t most, uint64_t seed, samples *t) {
     picture small = reduced(whole, factor);
     picture lacking = cut(whole, 0, 0, whole->width, whole->height);
     picture rich, large;
     shs_patches set = patches_of(factor);
     shs_image image, residue;
-    size_t m, i;
+    size_t m, i, taken = 0;
     int p;
     picture_round(&small, small.white);
     large = enlarged(&small, factor);
@@ -289,12 +304,14 @@ static void add_samples(const picture *whole, int factor, size_t most, uint64_t 
     image = picture_image(&rich);
     residue = picture_image(&lacking);
     m = shs_patches_count(&residue, &set, &p);
-    for (i = 0; i < m && i < most; i++) {
+    for (i = 0; i < m && taken < most; i++) {
         const size_t which = (size_t)shs_random_permuted(i, m, seed);
+        if (picture_patch_hidden(whole, &set, which)) continue;
         shs_real *f = t->F + values_of(t->m, p * FEATURES), *h = t->H + values_of(t->m, p);
         check(shs_patches_get(NULL, &image, &set, which, 1, f, p * FEATURES, NULL, NULL), "taking the patches");
         check(shs_patches_get(NULL, &residue, &set, which, 1, h, p, NULL, NULL), "taking the patches");
         t->m++;
+        taken++;
     }
     free(small.pixels);
     free(rich.pixels);
@@ -311,20 +328,27 @@ static void gather(char **names, int count, const settings *s, const dictionarie
     t->H = (shs_real *)allocate((size_t)s->patches, values_of(sizeof *t->H, d->p));
     for (i = 0; i < count; i++) {
         const size_t share = ((size_t)s->patches - t->m) / (size_t)(count - i);
-        picture a = picture_read(names[i]);
-        picture grey = brightness(&a), whole;
+        picture a = picture_read(names[i]), grey, whole, opacity;
         if (a.width < side || a.height < side)
             fail(EXIT_ERROR, "%s: %d x %d pixels are less than one patch of %d x %d", names[i], a.width, a.height, side, side);
+        picture_fill_hidden(&a);
+        grey = brightness(&a);
+        picture_carry(&a, &grey);
         whole = whole_pixels(&grey, d->factor);
+        opacity = opacity_of(&whole);
         for (position = 0; position < POSITIONS; position++) {
             picture b = turned(&whole, position);
+            if (whole.alpha) b.alpha = turned(&opacity, position).pixels;
             add_samples(&b, d->factor, share / POSITIONS, s->seed + (uint64_t)(i * POSITIONS + position), t);
-            free(b.pixels);
+            picture_free(&b);
         }
         picture_free(&a);
-        free(grey.pixels);
-        free(whole.pixels);
+        picture_free(&grey);
+        picture_free(&whole);
     }
+    if (t->m == 0)
+        fail(EXIT_ERROR, "%s: nothing to learn from: a fully transparent pixel is in each patch of %d x %d", names[0], side,
+             side);
 }
 
 /* D_h = D_h L^-T, or D_h L^-1, where L is a Cholesky factor. */
@@ -500,7 +524,7 @@ static void correct(picture *large, const picture *small, int factor) {
     free(more.pixels);
 }
 
-/* bicubic: the picture enlarged by interpolation. */
+/* bicubic: the picture enlarged by interpolation. Of both the hidden pixels are filled. */
 static picture superres(const shs_context *ctx, const picture *small, const picture *bicubic, const dictionaries *d) {
     picture grey = brightness(small);
     picture before = enlarged(&grey, d->factor);
@@ -659,9 +683,9 @@ static void make_smaller(const char *in, const char *out, int factor) {
     if (a.width < factor || a.height < factor)
         fail(EXIT_ERROR, "%s: %d x %d pixels are less than one of the small picture's", in, a.width, a.height);
     picture_will_write(out, a.channels);
+    picture_fill_hidden(&a);
     whole = whole_pixels(&a, factor);
-    small = reduced(&whole, factor);
-    carry_resized(&whole, &small);
+    small = resized_as_seen(&whole, whole.width / factor, whole.height / factor);
     picture_write(out, &small);
     printf("%s: %d x %d pixels\n", out, small.width, small.height);
     picture_free(&a);
@@ -706,10 +730,10 @@ static void make_larger(const shs_context *ctx, char **names, int count, const s
     if (!s->dictionary) learn(ctx, names + 2, count - 2, s, d);
     if (s->save) save(s->save, d);
     start = wall_clock();
-    bicubic = enlarged(&small, factor);
+    picture_fill_hidden(&small);
+    bicubic = resized_as_seen(&small, small.width * factor, small.height * factor);
     out = superres(ctx, &small, &bicubic, d);
-    carry_resized(&small, &bicubic);
-    carry_resized(&small, &out);
+    picture_carry(&bicubic, &out);
     seconds = wall_clock() - start;
     picture_write(names[1], &out);
     printf("%s: %d x %d pixels\n", names[1], out.width, out.height);

@@ -85,8 +85,9 @@ static void shrink(picture *a) {
 }
 
 /* Picture i of all, and which of its patches are taken: as many as its share of the rest allows, in random order. */
-static picture read_picture(char **names, int i, int count, const settings *s, training *t, shs_patches *set) {
+static picture read_picture(char **names, int i, int count, const settings *s, training *t, shown_patches *shown) {
     picture a = picture_read(names[i]);
+    shs_patches set = SHS_ZERO;
     if (a.width < s->patch || a.height < s->patch)
         fail(EXIT_ERROR, "%s: %d x %d pixels are less than one patch of %d x %d", names[i], a.width, a.height, s->patch,
              s->patch);
@@ -94,12 +95,15 @@ static picture read_picture(char **names, int i, int count, const settings *s, t
         fail(EXIT_ERROR, "%s: %s, but %s is not; all must be the same", names[i], picture_kind(&a), names[0]);
     t->channels = a.channels;
     t->p = s->patch * s->patch * a.channels;
-    memset(set, 0, sizeof *set);
-    set->width = set->height = s->patch;
-    set->mode = SHS_PATCH_MODE_RANDOM;
-    set->count = ((size_t)s->patches - t->m) / (size_t)(count - i);
-    set->seed = s->seed + (uint64_t)i;
-    set->unit_norm = s->unit_norm;
+    set.width = set.height = s->patch;
+    set.mode = SHS_PATCH_MODE_RANDOM;
+    set.count = ((size_t)s->patches - t->m) / (size_t)(count - i);
+    set.seed = s->seed + (uint64_t)i;
+    set.unit_norm = s->unit_norm;
+    *shown = picture_shown_patches(&a, &set, NULL);
+    if (shown->count == 0)
+        fail(EXIT_ERROR, "%s: nothing to learn from: a fully transparent pixel is in each patch of %d x %d", names[i], s->patch,
+             s->patch);
     if (s->unit_scale) shrink(&a);
     return a;
 }
@@ -108,14 +112,14 @@ static picture read_picture(char **names, int i, int count, const settings *s, t
 static void gather_patches(const shs_context *ctx, char **names, int count, const settings *s, training *t) {
     int i;
     for (i = 0; i < count; i++) {
-        shs_patches set;
-        picture a = read_picture(names, i, count, s, t, &set);
-        shs_image image = picture_image(&a);
-        size_t taken = shs_patches_count(&image, &set, NULL);
+        shown_patches shown;
+        picture a = read_picture(names, i, count, s, t, &shown);
+        const size_t taken = shown.count;
         t->Y = (shs_real *)realloc(t->Y, values_of(t->m + taken, t->p) * sizeof *t->Y);
         if (!t->Y) fail(EXIT_ERROR, "--patches: no memory for %zu patches", t->m + taken);
-        check(shs_patches_get(ctx, &image, &set, 0, taken, t->Y + values_of(t->m, t->p), t->p, NULL, NULL), names[i]);
+        check(picture_take_patches(ctx, &a, &shown, 0, taken, t->p, t->Y + values_of(t->m, t->p)), names[i]);
         t->m += taken;
+        free(shown.which);
         picture_free(&a);
     }
 }
@@ -242,8 +246,8 @@ typedef struct source {
     shs_context ctx; /* that reports nothing */
     int count;       /* pictures */
     picture *pictures;
-    shs_patches *sets;
-    size_t *sizes, *taken; /* patches of each */
+    shown_patches *sets;
+    size_t *taken; /* patches of each */
     const char *name;
     FILE *file;
     shs_npy npy;
@@ -255,10 +259,9 @@ static int read_bytes(void *user, void *bytes, size_t count) { return fread(byte
 
 /* The next patches of one picture. */
 static shs_status take_patches(source *from, int i, int p, size_t count, shs_real *Y) {
-    shs_image image = picture_image(from->pictures + i);
     size_t first = from->taken[i];
     from->taken[i] += count;
-    return shs_patches_get(&from->ctx, &image, from->sets + i, first, count, Y, p, NULL, NULL);
+    return picture_take_patches(&from->ctx, from->pictures + i, from->sets + i, first, count, p, Y);
 }
 
 /* Patches of all pictures: of each as large a share as of all patches, rounded down. The last picture has what is lacking then, or
@@ -269,7 +272,7 @@ static shs_status deliver_patches(source *from, int p, size_t count, shs_real *Y
     shs_status status = SHS_OK;
     int i;
     for (i = 0; i < from->count && status == SHS_OK; i++) {
-        size_t left = from->sizes[i] - from->taken[i], now = (size_t)(share * (double)from->sizes[i]);
+        size_t left = from->sets[i].count - from->taken[i], now = (size_t)(share * (double)from->sets[i].count);
         if (now > from->taken[i]) now = now - from->taken[i];
         else now = 0;
         if (now > left || i + 1 == from->count) now = left;
@@ -278,7 +281,7 @@ static shs_status deliver_patches(source *from, int p, size_t count, shs_real *Y
         done += now;
     }
     for (i = 0; i < from->count && status == SHS_OK && done < count; i++) {
-        size_t now = from->sizes[i] - from->taken[i];
+        size_t now = from->sets[i].count - from->taken[i];
         if (now > count - done) now = count - done;
         status = take_patches(from, i, p, now, Y + values_of(done, p));
         done += now;
@@ -310,15 +313,11 @@ static source open_pictures(const shs_context *ctx, char **names, int count, con
     from.count = count;
     from.name = names[0];
     from.pictures = ALLOCATE(picture, count);
-    from.sets = ALLOCATE(shs_patches, count);
-    from.sizes = ALLOCATE(size_t, count);
+    from.sets = ALLOCATE(shown_patches, count);
     from.taken = ALLOCATE(size_t, count);
     for (i = 0; i < count; i++) {
-        shs_image image;
         from.pictures[i] = read_picture(names, i, count, s, t, from.sets + i);
-        image = picture_image(from.pictures + i);
-        from.sizes[i] = shs_patches_count(&image, from.sets + i, NULL);
-        t->m += from.sizes[i];
+        t->m += from.sets[i].count;
     }
     from.m = t->m;
     return from;
@@ -357,10 +356,12 @@ static source open_npy(const char *name, training *t) {
 static void close_source(source *from) {
     int i;
     if (from->file) fclose(from->file);
-    for (i = 0; i < from->count; i++) picture_free(from->pictures + i);
+    for (i = 0; i < from->count; i++) {
+        picture_free(from->pictures + i);
+        free(from->sets[i].which);
+    }
     free(from->pictures);
     free(from->sets);
-    free(from->sizes);
     free(from->taken);
 }
 

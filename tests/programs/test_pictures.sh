@@ -607,4 +607,68 @@ fi
 fails "a list that ends early" 2 "a name is missing" $many --out lost --device cpu,
 fails "too many devices" 2 "more than 16" $many --out lost --device "$(printf 'cpu,%.0s' $(seq 17))"
 
+if [ "$stb" ]; then
+    # Two pictures that differ in fully transparent pixels alone are one to whoever sees them. The hidden pixels stay as they were.
+    echo "== hidden pixels"
+    plain 48 48 '((x - 24) ^ 2 + (y - 20) ^ 2 < 250 || x >= 45 ? 255 : (x < 3 ? 128 : 0))' >curtain.pgm
+    noise='128 + 60 * sin(x * 0.7 + y * 0.3) + (x * x * 31 + y * y * 17 + x * y * 7) % 23'
+    for i in 1 2; do
+        plain 48 48 "((x - 24) ^ 2 + (y - 20) ^ 2 < 250 || x >= 45 || x < 3 ? int($noise) : ($i == 1 ? 250 : (x * 41 + y * 91) % 200))" >veiled$i.pgm
+        ./plain_copy veiled$i.pgm veiled$i.png +curtain.pgm
+    done
+    numbers() { tail -n +4 "$1" | od -An -v -tu1 -w1; }
+    split() { ./copy "$1" colours.pgm 2>/dev/null && ./copy "$1" alpha.pgm - && paste <(numbers colours.pgm) <(numbers alpha.pgm); }
+    seen() { split "$1" | awk '{ print $2 ? $1 : -1, $2 }'; }
+    unseen() { split "$1" | awk '!$2 { print $1 }'; }
+    same_seen() { seen "$1" >seen1.txt; seen "$2" >seen2.txt; test -s seen1.txt && cmp seen1.txt seen2.txt; }
+    same_unseen() { unseen "$1" >seen1.txt; unseen "$2" >seen2.txt; test -s seen1.txt && cmp seen1.txt seen2.txt; }
+    few="--atoms 64 --iterations 2"
+    for i in 1 2; do
+        program=$denoise
+        check "denoise, $i" good veiled$i.png denoised$i.png $few --sigma 10
+        check "denoise, $i: hidden pixels stay" same_unseen veiled$i.png denoised$i.png
+        check "denoise of noise that is estimated, $i" run veiled$i.png estimated$i.png $few
+        check "denoise --add-noise, $i" good veiled$i.png added$i.png $few --sigma 10 --add-noise
+        check "denoise --add-noise, $i: hidden pixels stay" same_unseen veiled$i.png added${i}_noisy.png
+        program=$train
+        for how in "--iterations 2" --online; do
+            check "train $how, $i" good veiled$i.png --atoms 32 --patches 500 --sparsity 2 $how --out veiled$i${how%% *}
+        done
+        program=$superres
+        check "superres --train, $i" good --train veiled$i.png --save veiled$i.model --atoms 32 --iterations 2 --patches 1600
+        check "superres, $i" good veiled$i.png larger$i.png --dictionary two.model
+        check "superres --reduce, $i" good --reduce veiled$i.png less$i.png
+        program=$inpaint
+        check "inpaint, $i" good veiled$i.png filled$i.png --remove 0.2 $few
+    done
+    for name in denoised estimated added larger less filled; do
+        check "$name: as seen" same_seen ${name}1.png ${name}2.png
+    done
+    check "added_noisy: as seen" same_seen added1_noisy.png added2_noisy.png
+    for how in --iterations --online; do
+        check "train $how: the same dictionary" cmp veiled1${how}_dictionary.csv veiled2${how}_dictionary.csv
+    done
+    check "superres --train: the same model" cmp veiled1.model veiled2.model
+    # The rim of what is enlarged or reduced is as it is without transparency, and half of a colour is not half as much of it.
+    plain 48 48 'x < 20 ? 0 : (x < 30 ? 255 : 60)' >steps.pgm
+    plain 48 48 'x < 20 ? 0 : 200' >dark.pgm
+    ./plain_copy dark.pgm dark.png +steps.pgm
+    for how in "--reduce dark.png rim.png" "dark.png rim.png --dictionary two.model"; do
+        program=$superres
+        check "one colour: $how" good $how
+        check "one colour stays so: $how" test "$(seen rim.png | awk '$2 { print $1 }' | sort -u)" = 200
+    done
+    plain 48 48 'x < 24 ? 50 : 250' >pair.pgm
+    plain 48 48 'x < 24 ? 255 : 5' >faint.pgm
+    ./plain_copy pair.pgm pair.png +faint.pgm
+    check "next to nothing is seen of a colour" good --reduce pair.png rim.png --factor 3
+    check "next to nothing is seen of a colour: it counts as little" bash -c "./copy rim.png a.pgm && tail -c 16 a.pgm | od -An -v -tu1 -w1 | awk 'NR < 9 && (\$1 < 46 || \$1 > 54) { bad = 1 } END { exit bad }'"
+    plain 48 48 0 >nothing.pgm
+    ./plain_copy veiled1.pgm hidden.png +nothing.pgm
+    program=$train
+    fails "train on hidden pixels alone" 1 "hidden.png: nothing to learn from" hidden.png --out bad
+    program=$superres
+    fails "superres --train on hidden pixels alone" 1 "hidden.png: nothing to learn from" --train hidden.png --save bad.model
+fi
+
 the_end
