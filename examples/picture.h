@@ -252,6 +252,29 @@ static inline picture pnm_read(const char *name, const unsigned char *data, size
     return a;
 }
 
+/* ---- check sums of PNG ------------------------------------------------------------------------------------------- */
+
+/* table: 256 values, one of each byte. */
+static inline void png_crc_table(uint32_t *table) {
+    uint32_t i;
+    int k;
+    for (i = 0; i < 256; i++) {
+        table[i] = i;
+        for (k = 0; k < 8; k++) {
+            const uint32_t odd = table[i] & 1;
+            table[i] >>= 1;
+            if (odd) table[i] ^= 0xEDB88320u;
+        }
+    }
+}
+
+static inline uint32_t png_crc(const uint32_t *table, uint32_t crc, const void *bytes, size_t count) {
+    const unsigned char *at = (const unsigned char *)bytes;
+    size_t i;
+    for (i = 0; i < count; i++) crc = table[(crc ^ at[i]) & 255] ^ crc >> 8;
+    return crc;
+}
+
 /* ---- PNG, JPEG and BMP in ---------------------------------------------------------------------------------------- */
 
 #ifdef EXAMPLE_STB
@@ -308,16 +331,45 @@ static inline int jpeg_orientation(const unsigned char *data, size_t size) {
     return 1;
 }
 
+/* The next chunk of a PNG from *at on; *body gets where its *length bytes begin. Returns its name, NULL where none is whole. */
+static inline const char *png_next(const unsigned char *data, size_t size, size_t *at, const unsigned char **body,
+                                   size_t *length) {
+    const unsigned char *chunk = data + *at;
+    if (size - *at < 12) return NULL;
+    *length = big_endian(chunk, 4);
+    if (*length > size - *at - 12) return NULL;
+    *body = chunk + 8;
+    *at += 12 + *length;
+    return (const char *)chunk + 4;
+}
+
 /* Of a PNG: in its chunk eXIf. */
 static inline int png_orientation(const unsigned char *data, size_t size) {
-    size_t at = 8;
-    while (size - at >= 12) {
-        const size_t length = big_endian(data + at, 4);
-        if (length > size - at - 12) return 1;
-        if (!memcmp(data + at + 4, "eXIf", 4)) return tiff_orientation(data + at + 8, length);
-        at += 12 + length;
-    }
+    const unsigned char *body;
+    const char *kind;
+    size_t at = 8, length;
+    while ((kind = png_next(data, size, &at, &body, &length)) != NULL)
+        if (!memcmp(kind, "eXIf", 4)) return tiff_orientation(body, length);
     return 1;
+}
+
+/* Refuses a PNG whose check sums tell of damage, which stb_image does not look at. Chunks that a picture can do without, named in
+   small letters at first, may be as they are. */
+static inline void png_check(const char *name, const unsigned char *data, size_t size) {
+    const unsigned char *body;
+    const char *kind;
+    size_t at = 8, length;
+    uint32_t table[256];
+    int number = 0;
+    png_crc_table(table);
+    while ((kind = png_next(data, size, &at, &body, &length)) != NULL) {
+        const uint32_t sum = ~png_crc(table, 0xFFFFFFFFu, kind, length + 4);
+        number++;
+        if (!islower((unsigned char)*kind) && sum != big_endian(body + length, 4))
+            fail(EXIT_ERROR, "%s: it is damaged: its chunk %.4s, number %d, has the check sum 0x%08X, but says 0x%08X", name, kind,
+                 number, (unsigned)sum, big_endian(body + length, 4));
+        if (!memcmp(kind, "IEND", 4)) return;
+    }
 }
 
 /* Returns the index in the stored picture (width x height) of pixel (x, y) of the displayed picture. */
@@ -370,6 +422,7 @@ static inline picture stb_read(const char *name, const unsigned char *data, size
     void *samples;
     picture a;
     if (size > INT_MAX) fail(EXIT_ERROR, "%s: the file is too large", name);
+    if (data[0] == 0x89) png_check(name, data, size);
     if (!stbi_info_from_memory(data, bytes, &width, &height, &all))
         fail(EXIT_ERROR, "%s: not a picture that this program knows: %s", name, stbi_failure_reason());
     deep = stbi_is_16_bit_from_memory(data, bytes);
@@ -421,17 +474,10 @@ static inline void png_store(unsigned char *to, uint32_t value) {
     for (i = 0; i < 4; i++) to[i] = (unsigned char)(value >> (24 - 8 * i));
 }
 
-static inline uint32_t png_crc(const png_packer *w, uint32_t crc, const void *bytes, size_t count) {
-    const unsigned char *at = (const unsigned char *)bytes;
-    size_t i;
-    for (i = 0; i < count; i++) crc = w->crc[(crc ^ at[i]) & 255] ^ crc >> 8;
-    return crc;
-}
-
 static inline void png_chunk(const png_packer *w, const char *kind, const void *bytes, size_t count) {
     unsigned char length[4], sum[4];
     png_store(length, (uint32_t)count);
-    png_store(sum, ~png_crc(w, png_crc(w, 0xFFFFFFFFu, kind, 4), bytes, count));
+    png_store(sum, ~png_crc(w->crc, png_crc(w->crc, 0xFFFFFFFFu, kind, 4), bytes, count));
     fwrite(length, 1, 4, w->file);
     fwrite(kind, 1, 4, w->file);
     if (count) fwrite(bytes, 1, count, w->file);
@@ -586,17 +632,8 @@ static inline void png_write(FILE *file, const picture *a, const unsigned char *
     const size_t step = (size_t)(all * bytes), rows = (size_t)a->height, row = values_of(step, a->width);
     png_packer *w = ALLOCATE(png_packer, 1);
     unsigned char header[13], *filtered = png_filtered(samples, rows, row, step);
-    uint32_t i;
-    int k;
     w->file = file;
-    for (i = 0; i < 256; i++) {
-        w->crc[i] = i;
-        for (k = 0; k < 8; k++) {
-            const uint32_t odd = w->crc[i] & 1;
-            w->crc[i] >>= 1;
-            if (odd) w->crc[i] ^= 0xEDB88320u;
-        }
-    }
+    png_crc_table(w->crc);
     memset(header, 0, sizeof header);
     png_store(header, (uint32_t)a->width);
     png_store(header + 4, (uint32_t)a->height);

@@ -198,6 +198,17 @@ if [ "$stb" ]; then
     check "alpha goes through superres" bash -c "'$superres' --reduce clear.png less.png && ./copy less.png c.pgm - && [ \"\$(sed -n 2p c.pgm)\" = '12 12' ]"
     check "alpha into PGM: says so" bash -c "'$denoise' clear.png c.pgm --sigma 20 $few 2>&1 | grep -q 'c.pgm: only .png holds transparency'"
     check "16 bits go through denoise" bash -c "'$denoise' deep.png deep_out.png --sigma 20 $few && ./copy deep_out.png c.pgm && [ \"\$(sed -n 3p c.pgm)\" = 65535 ]"
+    # Each bit of the chunks that a picture is of is told by a check sum.
+    size=$(wc -c <drawn.png)
+    flipped() { head -c "$1" drawn.png; printf "\\$(printf %o $(($(tail -c +$(($1 + 1)) drawn.png | head -c 1 | od -An -tu1) ^ $2)))"
+        tail -c +$(($1 + 2)) drawn.png; }
+    for at in 17 60 300 $((size / 2)) $((size / 3)) $((size - 30)) $((size - 18)); do
+        for bit in 1 16; do
+            flipped $at $bit >flipped.png
+            check "a bit of byte $at is flipped" bash -c "./copy flipped.png flipped.pgm 2>err.txt; [ \$? -eq 1 ]"
+            check "a bit of byte $at is flipped: says so" grep -q 'flipped.png: it is damaged: its chunk I' err.txt
+        done
+    done
     # EXIF's orientation, in a PNG (behind its header of 33 bytes) and in a JPEG of 16 x 8 pixels (behind its first two).
     printf 'P2\n3 2\n255\n1 2 3\n4 5 6\n' >six.pgm
     ./plain_copy six.pgm six.png
@@ -666,7 +677,7 @@ if [ "$stb" ]; then
     plain 48 48 0 >nothing.pgm
     ./plain_copy veiled1.pgm hidden.png +nothing.pgm
     program=$train
-    fails "train on hidden pixels alone" 1 "hidden.png: nothing to learn from" hidden.png --out bad
+    fails "train on hidden pixels alone" 1 "hidden.png: nothing to learn from" hidden.png --out hidden
     program=$superres
     fails "superres --train on hidden pixels alone" 1 "hidden.png: nothing to learn from" --train hidden.png --save bad.model
 fi
