@@ -105,22 +105,24 @@ static void mask_read(const picture *mask, const char *name, shs_real *limit, in
            (double)r.most);
 }
 
-/* Loses the pixels that the mask names, which become opaque as they are filled in. */
+/* Loses the pixels that the mask names. Those that were hidden become opaque as they are filled in, and so do all where the
+   mask is the picture's own alpha; others stay as transparent as they are. */
 static void lose_masked(picture *a, const char *name, const char *in) {
     picture mask = picture_read(name);
     shs_real limit;
     size_t i;
-    int clear;
+    int clear, own;
     if (mask.width != a->width || mask.height != a->height)
         fail(EXIT_ERROR, "%s: its %d x %d pixels are not the %d x %d of %s", name, mask.width, mask.height, a->width, a->height,
              in);
     mask_read(&mask, name, &limit, &clear);
+    own = clear && a->alpha && !memcmp(a->alpha, mask.alpha, picture_area(a) * sizeof *a->alpha);
     for (i = 0; i < picture_area(a); i++) {
         const int transparent = mask.alpha && mask.alpha[i] < MASK_HALF;
         int missing = mask_value(&mask, i) < limit;
         if (transparent) missing = clear;
         if (!missing) continue;
-        if (a->alpha) a->alpha[i] = 255;
+        if (own || picture_hidden(a, i)) a->alpha[i] = 255;
         lose(a, i);
     }
     picture_free(&mask);

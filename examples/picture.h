@@ -353,8 +353,8 @@ static inline int png_orientation(const unsigned char *data, size_t size) {
     return 1;
 }
 
-/* Refuses a PNG whose check sums tell of damage, which stb_image does not look at. Chunks that a picture can do without, named in
-   small letters at first, may be as they are. */
+/* Refuses a PNG whose check sums tell of damage, which stb_image does not look at. Chunks that a picture can do without, whose
+   first letter is small, may be as they are. */
 static inline void png_check(const char *name, const unsigned char *data, size_t size) {
     const unsigned char *body;
     const char *kind;
@@ -366,8 +366,8 @@ static inline void png_check(const char *name, const unsigned char *data, size_t
         const uint32_t sum = ~png_crc(table, 0xFFFFFFFFu, kind, length + 4);
         number++;
         if (!islower((unsigned char)*kind) && sum != big_endian(body + length, 4))
-            fail(EXIT_ERROR, "%s: it is damaged: its chunk %.4s, number %d, has the check sum 0x%08X, but says 0x%08X", name, kind,
-                 number, (unsigned)sum, big_endian(body + length, 4));
+            fail(EXIT_ERROR, "%s: it is damaged: its chunk %.4s, number %d, has the check sum 0x%08X, but says 0x%08X", name,
+                 kind, number, (unsigned)sum, big_endian(body + length, 4));
         if (!memcmp(kind, "IEND", 4)) return;
     }
 }

@@ -200,7 +200,8 @@ if [ "$stb" ]; then
     check "16 bits go through denoise" bash -c "'$denoise' deep.png deep_out.png --sigma 20 $few && ./copy deep_out.png c.pgm && [ \"\$(sed -n 3p c.pgm)\" = 65535 ]"
     # Each bit of the chunks that a picture is of is told by a check sum.
     size=$(wc -c <drawn.png)
-    flipped() { head -c "$1" drawn.png; printf "\\$(printf %o $(($(tail -c +$(($1 + 1)) drawn.png | head -c 1 | od -An -tu1) ^ $2)))"
+    flipped() { head -c "$1" drawn.png
+        printf "\\$(printf %o $(($(tail -c +$(($1 + 1)) drawn.png | head -c 1 | od -An -tu1) ^ $2)))"
         tail -c +$(($1 + 2)) drawn.png; }
     for at in 17 60 300 $((size / 2)) $((size / 3)) $((size - 30)) $((size - 18)); do
         for bit in 1 16; do
@@ -387,6 +388,15 @@ if [ "$stb" ]; then
         check "alpha as the mask: $pair: the same picture" bash -c "./copy out.png a.pgm && cmp a.pgm first.pgm"
     done
     check "alpha: what was filled in is opaque" bash -c "./copy out.png out.pgm - && cmp out.pgm present.pgm"
+    # What is half transparent stays so; where the mask is the picture's own alpha it becomes opaque.
+    grey "$hole ? 100 : 200" half.pgm
+    ./plain_copy slope.pgm glass.png +half.pgm
+    check "half transparent" good glass.png hole.pgm out.png $few
+    check "half transparent: stays so" bash -c "./copy out.png a.pgm - && cmp a.pgm half.pgm"
+    check "half transparent: the same picture" bash -c "./copy out.png a.pgm && cmp a.pgm first.pgm"
+    check "half transparent, its own mask" good glass.png glass.png out.png $few
+    grey "$hole ? 255 : 200" half.pgm
+    check "half transparent, its own mask: opaque" bash -c "./copy out.png a.pgm - && cmp a.pgm half.pgm"
     # Fully transparent pixels that the mask does not name: nobody sees them, so they neither count nor change.
     grey 'x < 6 ? 0 : 255' curtain.pgm
     grey 'x < 6 ? 200 - 7 * y : 100 + 4 * x + 2 * y + (x * y) % 5' behind.pgm
