@@ -314,20 +314,28 @@ static inline int tiff_orientation(const unsigned char *tiff, size_t size) {
     return 1;
 }
 
+/* The next segment of a JPEG from *at on; *body gets where its *length bytes begin. Returns its marker, 0 where the pixels
+   begin or none is whole. */
+static inline int jpeg_next(const unsigned char *data, size_t size, size_t *at, const unsigned char **body, size_t *length) {
+    int marker;
+    while (size - *at >= 4 && data[*at] == 0xFF && data[*at + 1] == 0xFF) ++*at; /* bytes that only fill up */
+    if (size - *at < 4 || data[*at] != 0xFF || data[*at + 1] == 0xDA) return 0;
+    marker = data[*at + 1];
+    *length = big_endian(data + *at + 2, 2);
+    if (*length < 2 || *length > size - *at - 2) return 0;
+    *body = data + *at + 4;
+    *at += 2 + *length;
+    *length -= 2;
+    return marker;
+}
+
 /* Of a JPEG: in its segment APP1. */
 static inline int jpeg_orientation(const unsigned char *data, size_t size) {
-    size_t at = 2;
-    while (size - at >= 4 && data[at] == 0xFF && data[at + 1] != 0xDA) {
-        const size_t length = big_endian(data + at + 2, 2);
-        if (data[at + 1] == 0xFF) { /* a byte that only fills up */
-            at++;
-            continue;
-        }
-        if (length < 2 || length > size - at - 2) return 1;
-        if (data[at + 1] == 0xE1 && length >= 8 && !memcmp(data + at + 4, "Exif\0", 6))
-            return tiff_orientation(data + at + 10, length - 8);
-        at += 2 + length;
-    }
+    const unsigned char *body;
+    size_t at = 2, length;
+    int marker;
+    while ((marker = jpeg_next(data, size, &at, &body, &length)) != 0)
+        if (marker == 0xE1 && length >= 6 && !memcmp(body, "Exif\0", 6)) return tiff_orientation(body + 6, length - 6);
     return 1;
 }
 
@@ -370,6 +378,66 @@ static inline void png_check(const char *name, const unsigned char *data, size_t
                  kind, number, (unsigned)sum, big_endian(body + length, 4));
         if (!memcmp(kind, "IEND", 4)) return;
     }
+}
+
+/* Whether an ICC profile is called sRGB, in bytes or in 16 bits a letter. */
+static inline int profile_is_srgb(const unsigned char *profile, size_t size) {
+    static const char bytes[] = {'s', 'R', 'G', 'B'}, words[] = {'s', 0, 'R', 0, 'G', 0, 'B'};
+    size_t i;
+    for (i = 0; i + sizeof bytes <= size; i++)
+        if (!memcmp(profile + i, bytes, sizeof bytes)) return 1;
+    for (i = 0; i + sizeof words <= size; i++)
+        if (!memcmp(profile + i, words, sizeof words)) return 1;
+    return 0;
+}
+
+/* Of a PNG, in its chunk iCCP: a name, two bytes of zero, and the profile as zlib packs it. */
+static inline int packed_profile_is_srgb(const unsigned char *body, size_t length) {
+    size_t begin = 0;
+    int size = 0, is_srgb;
+    char *profile;
+    while (begin < length && body[begin]) begin++;
+    if (length - begin < 2) return 0;
+    begin += 2;
+    profile = stbi_zlib_decode_malloc((const char *)body + begin, (int)(length - begin), &size);
+    if (!profile) return 0;
+    is_srgb = profile_is_srgb((const unsigned char *)profile, (size_t)size);
+    stbi_image_free(profile);
+    return is_srgb;
+}
+
+/* What a PNG says about its colours that is not sRGB's, else NULL. Where it names sRGB or a profile, nothing else counts. */
+static inline const char *png_colours(const unsigned char *data, size_t size) {
+    static const unsigned srgb[] = {31270, 32900, 64000, 33000, 30000, 60000, 15000, 6000}; /* white, red, green, blue */
+    const unsigned char *body;
+    const char *kind, *found = NULL;
+    size_t at = 8, length, i;
+    while ((kind = png_next(data, size, &at, &body, &length)) != NULL) {
+        if (!memcmp(kind, "sRGB", 4)) return NULL;
+        if (!memcmp(kind, "iCCP", 4)) {
+            if (packed_profile_is_srgb(body, length)) return NULL;
+            return "colour profile";
+        }
+        if (!memcmp(kind, "gAMA", 4) && length == 4 && fabs(big_endian(body, 4) - 45455.0) > 500) found = "gamma";
+        for (i = 0; !memcmp(kind, "cHRM", 4) && length == 32 && i < 8; i++)
+            if (fabs((double)big_endian(body + 4 * i, 4) - srgb[i]) > 500) found = "cHRM (what its colours are)";
+        if (!memcmp(kind, "IDAT", 4)) return found;
+    }
+    return found;
+}
+
+/* Likewise of a JPEG. */
+static inline const char *jpeg_colours(const unsigned char *data, size_t size) {
+    const unsigned char *body;
+    size_t at = 2, length;
+    int marker, found = 0;
+    while ((marker = jpeg_next(data, size, &at, &body, &length)) != 0) {
+        if (marker != 0xE2 || length < 14 || memcmp(body, "ICC_PROFILE", 12) != 0) continue;
+        if (profile_is_srgb(body + 14, length - 14)) return NULL;
+        found = 1;
+    }
+    if (found) return "colour profile";
+    return NULL;
 }
 
 /* Returns the index in the stored picture (width x height) of pixel (x, y) of the displayed picture. */
@@ -418,7 +486,8 @@ static inline picture shown_picture(const void *samples, int deep, int width, in
 
 static inline picture stb_read(const char *name, const unsigned char *data, size_t size) {
     const int bytes = (int)size;
-    int width = 0, height = 0, all = 0, deep, orientation;
+    int width = 0, height = 0, all = 0, deep, orientation = 1;
+    const char *colours = NULL;
     void *samples;
     picture a;
     if (size > INT_MAX) fail(EXIT_ERROR, "%s: the file is too large", name);
@@ -429,9 +498,14 @@ static inline picture stb_read(const char *name, const unsigned char *data, size
     if (deep) samples = stbi_load_16_from_memory(data, bytes, &width, &height, &all, 0);
     else samples = stbi_load_from_memory(data, bytes, &width, &height, &all, 0);
     if (!samples) fail(EXIT_ERROR, "%s: it is truncated or damaged: %s", name, stbi_failure_reason());
-    if (data[0] == 0xFF) orientation = jpeg_orientation(data, size);
-    else if (data[0] == 0x89) orientation = png_orientation(data, size);
-    else orientation = 1;
+    if (data[0] == 0xFF) {
+        orientation = jpeg_orientation(data, size);
+        colours = jpeg_colours(data, size);
+    } else if (data[0] == 0x89) {
+        orientation = png_orientation(data, size);
+        colours = png_colours(data, size);
+    }
+    if (colours) warn("%s: its %s, which is not sRGB's, is left out: values are written as they are", name, colours);
     a = shown_picture(samples, deep, width, height, all, orientation);
     stbi_image_free(samples);
     return a;

@@ -225,6 +225,20 @@ if [ "$stb" ]; then
         done
         shift
     done
+    # What a picture says of its colours: a gamma, a profile (of which only the name is looked at, packed by zlib in a PNG).
+    with_chunk() { head -c 33 six.png; printf "\\0\\0\\0\\$(printf %o $1)$2"; printf '\0\0\0\0'; tail -c +34 six.png; }
+    left_out() { ./copy colours.png a.pgm 2>err.txt && cmp a.pgm six_again.pgm && grep -q "$1" err.txt; }
+    ./copy six.png six_again.pgm
+    with_chunk 4 'gAMA\0\001\206\240' >colours.png
+    check "a gamma of 1: says that it is left out" left_out "colours.png: its gamma, which is not sRGB's, is left out: values"
+    with_chunk 4 'gAMA\0\0\261\217' >colours.png
+    check "a gamma of 1 / 2.2 is sRGB's" bash -c "./copy colours.png a.pgm 2>&1 | cmp - /dev/null"
+    with_chunk 21 'iCCPp\0\0\170\001\001\007\0\370\377Display\012\327\002\327' >colours.png
+    check "a profile: says that it is left out" left_out "colours.png: its colour profile, which is not sRGB's, is left out"
+    with_chunk 21 'iCCPp\0\0\170\001\001\007\0\370\377my sRGB\012\012\002\125' >colours.png
+    check "a profile that is called sRGB" bash -c "./copy colours.png a.pgm 2>&1 | cmp - /dev/null"
+    with_chunk 4 'iCCPp\0\0\170' >colours.png
+    check "a damaged profile" left_out "colours.png: its colour profile"
     base64 -d >flat.jpg <<'EOF'
 /9j/4AAQSkZJRgABAQAAAQABAAD/2wBDACgcHiMeGSgjISMtKygwPGRBPDc3PHtYXUlkkYCZlo+AjIqgtObDoKrarYqMyP/L2u71////m8H////6/+b9//j/
 wAALCAAIABABAREA/8QAFQABAQAAAAAAAAAAAAAAAAAABAX/xAAbEAABBAMAAAAAAAAAAAAAAAADAAQREiEiof/aAAgBAQAAPwAAB2jKogaWjfi//9k=
@@ -232,6 +246,10 @@ EOF
     { head -c 2 flat.jpg; printf '\377\341\0\042Exif\0\0'; tiff 6 MM; tail -c +3 flat.jpg; } >turned.jpg
     check "a JPEG held upright" bash -c "./copy turned.jpg a.pgm && [ \"\$(sed -n 2p a.pgm)\" = '8 16' ]"
     check "the orientation is not in the result" bash -c "./copy turned.jpg a.png && ! grep -q Exif a.png"
+    { head -c 2 flat.jpg; printf '\377\342\0\027ICC_PROFILE\0\001\001Display'; tail -c +3 flat.jpg; } >colours.jpg
+    check "a JPEG with a profile" bash -c "./copy colours.jpg a.pgm 2>&1 | grep -q 'colours.jpg: its colour profile'"
+    { head -c 2 flat.jpg; printf '\377\342\0\027ICC_PROFILE\0\001\001is sRGB'; tail -c +3 flat.jpg; } >colours.jpg
+    check "a JPEG with a profile that is called sRGB" bash -c "./copy colours.jpg a.pgm 2>&1 | cmp - /dev/null"
     for size in 4 14 30 36 40; do
         head -c $size turned.jpg >cut.jpg
         check "the first $size bytes of it" bash -c "./copy cut.jpg a.pgm; [ \$? -eq 1 ]"
