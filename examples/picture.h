@@ -440,6 +440,19 @@ static inline const char *jpeg_colours(const unsigned char *data, size_t size) {
     return NULL;
 }
 
+/* Whether a JPEG of four colours a pixel says what they are, in Adobe's segment APP14: stb_image takes them for YCbCr else. */
+static inline int jpeg_is_told(const unsigned char *data, size_t size) {
+    const unsigned char *body;
+    size_t at = 2, length;
+    int marker, four = 0, told = 0;
+    while ((marker = jpeg_next(data, size, &at, &body, &length)) != 0) {
+        const int frame = marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC;
+        if (frame && length >= 6) four = body[5] == 4;
+        if (marker == 0xEE && length >= 12 && !memcmp(body, "Adobe", 6)) told = body[11] == 0 || body[11] == 2;
+    }
+    return told || !four;
+}
+
 /* Returns the index in the stored picture (width x height) of pixel (x, y) of the displayed picture. */
 static inline size_t stored_pixel(int orientation, int x, int y, int width, int height) {
     int column = x, row = y;
@@ -492,6 +505,9 @@ static inline picture stb_read(const char *name, const unsigned char *data, size
     picture a;
     if (size > INT_MAX) fail(EXIT_ERROR, "%s: the file is too large", name);
     if (data[0] == 0x89) png_check(name, data, size);
+    if (data[0] == 0xFF && !jpeg_is_told(data, size))
+        fail(EXIT_ERROR, "%s: four colours a pixel, and no mark (APP14) that says which; expected grey, RGB or marked CMYK",
+             name);
     if (!stbi_info_from_memory(data, bytes, &width, &height, &all))
         fail(EXIT_ERROR, "%s: not a picture that this program knows: %s", name, stbi_failure_reason());
     deep = stbi_is_16_bit_from_memory(data, bytes);

@@ -250,6 +250,12 @@ EOF
     check "a JPEG with a profile" bash -c "./copy colours.jpg a.pgm 2>&1 | grep -q 'colours.jpg: its colour profile'"
     { head -c 2 flat.jpg; printf '\377\342\0\027ICC_PROFILE\0\001\001is sRGB'; tail -c +3 flat.jpg; } >colours.jpg
     check "a JPEG with a profile that is called sRGB" bash -c "./copy colours.jpg a.pgm 2>&1 | cmp - /dev/null"
+    # Four colours: the program looks at the frame before stb_image does.
+    at=$(grep -abo "$(printf '\377\300')" flat.jpg | head -n 1 | cut -d: -f1)
+    { head -c $((at + 9)) flat.jpg; printf '\004'; tail -c +$((at + 11)) flat.jpg; } >four.jpg
+    check "a JPEG of four colours" bash -c "./copy four.jpg a.pgm 2>err.txt; [ \$? -eq 1 ] && grep -q 'four.jpg: four colours a pixel, and no mark' err.txt"
+    { head -c 2 four.jpg; printf '\377\356\0\016Adobe\0\144\0\0\0\0\0'; tail -c +3 four.jpg; } >marked.jpg
+    check "a JPEG of four colours that are marked: not that" bash -c "! ./copy marked.jpg a.pgm 2>err.txt && ! grep -q 'no mark' err.txt"
     for size in 4 14 30 36 40; do
         head -c $size turned.jpg >cut.jpg
         check "the first $size bytes of it" bash -c "./copy cut.jpg a.pgm; [ \$? -eq 1 ]"
