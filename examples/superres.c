@@ -16,7 +16,8 @@
        ./superres small.png large.png a.png b.png --factor 3      (learns and enlarges; a picture may also learn from itself)
        ./superres --reduce whole.png small.png --factor 3         (a trial: with --compare whole.png the error is known)
 
-   A model is a PCA model as shs_model_save writes it, and behind it D_l and D_h as arrays of NumPy (.npy). */
+   A model is a PCA model as shs_model_save writes it, behind it D_l and D_h as arrays of NumPy (.npy), and behind these
+   "SUPERRES" and the check sum of the arrays (CRC-32 as in PNG, the highest byte first), which earlier files lack. */
 #include "example.h"
 #define SPARSEHS_IMPLEMENTATION
 #include "../sparsehs.h"
@@ -559,14 +560,36 @@ static int take_bytes(void *user, void *bytes, size_t count) {
 
 static int put_bytes(void *user, const void *bytes, size_t count) { return fwrite(bytes, 1, count, (FILE *)user) != count; }
 
+#define SUM_MARK "SUPERRES"
+enum { SUM_BYTES = 8 + 4 };
+
+/* What is written is summed up. */
+typedef struct summed_file {
+    FILE *file;
+    uint32_t crc, table[256];
+} summed_file;
+
+static int put_summed(void *user, const void *bytes, size_t count) {
+    summed_file *s = (summed_file *)user;
+    s->crc = png_crc(s->table, s->crc, bytes, count);
+    return put_bytes(s->file, bytes, count);
+}
+
 static void save(const char *name, const dictionaries *d) {
     const int k = d->model.pca.components;
     const size_t n = (size_t)d->n;
-    FILE *file = open_for_writing(name);
-    check(shs_model_save(&d->model, put_bytes, file), name);
-    check(shs_npy_save(k, n, d->low, k, put_bytes, file), name);
-    check(shs_npy_save(d->p, n, d->high, d->p, put_bytes, file), name);
-    close_written(file, name);
+    unsigned char end[SUM_BYTES];
+    summed_file s;
+    s.file = open_for_writing(name);
+    s.crc = 0xFFFFFFFFu;
+    png_crc_table(s.table);
+    check(shs_model_save(&d->model, put_bytes, s.file), name);
+    check(shs_npy_save(k, n, d->low, k, put_summed, &s), name);
+    check(shs_npy_save(d->p, n, d->high, d->p, put_summed, &s), name);
+    memcpy(end, SUM_MARK, 8);
+    png_store(end + 8, ~s.crc);
+    fwrite(end, 1, sizeof end, s.file);
+    close_written(s.file, name);
     printf("written: %s\n", name);
 }
 
@@ -595,7 +618,23 @@ static shs_real *load_matrix(const char *name, int rows, int *n, bytes_left *b) 
     return A;
 }
 
+/* What stands behind the arrays, which begin at `from`: nothing in files of earlier versions, else the mark and the sum. */
+static void load_sum(const char *name, const unsigned char *from, bytes_left *b) {
+    uint32_t table[256], crc;
+    unsigned char sum[4];
+    if (b->left == 0) return;
+    if (b->left < SUM_BYTES) check_loaded(SHS_READ_FAILED, name);
+    png_crc_table(table);
+    crc = ~png_crc(table, 0xFFFFFFFFu, from, (size_t)(b->at - from));
+    png_store(sum, crc);
+    if (memcmp(b->at, SUM_MARK, 8) != 0 || memcmp(b->at + 8, sum, 4) != 0)
+        fail(EXIT_ERROR, "%s: it is damaged: behind its dictionaries their check sum, 0x%08X, is not", name, (unsigned)crc);
+    b->at += SUM_BYTES;
+    b->left -= SUM_BYTES;
+}
+
 static void load(const char *name, const settings *s, dictionaries *d) {
+    const unsigned char *arrays;
     bytes_left b;
     unsigned char *data = read_file(name, PICTURE_BYTES, &b.left);
     b.at = data;
@@ -607,8 +646,10 @@ static void load(const char *name, const settings *s, dictionaries *d) {
     if (d->factor > MOST_FACTOR) fail(EXIT_ERROR, "%s: a model of something else: superres --train makes them", name);
     if (s->factor && s->factor != d->factor)
         fail(EXIT_USAGE, "--factor: %d, but %s was learnt for %d times", s->factor, name, d->factor);
+    arrays = b.at;
     d->low = load_matrix(name, d->model.pca.components, &d->n, &b);
     d->high = load_matrix(name, d->p, &d->n, &b);
+    load_sum(name, arrays, &b);
     if (b.left) fail(EXIT_ERROR, "%s: %zu bytes stand behind its end", name, b.left);
     free(data);
 }

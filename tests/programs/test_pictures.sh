@@ -350,6 +350,16 @@ for size in 10 2000 $(($(wc -c <two.model) - 1)); do
     head -c $size two.model >cut.model
     fails "the first $size bytes of a model" 1 "cut.model: it is no model, or truncated" half.pgm bad.pgm --dictionary cut.model
 done
+size=$(wc -c <two.model)
+arrays=$(grep -abo NUMPY two.model | head -n 1 | cut -d: -f1)
+for at in $((arrays + 50)) $((arrays + 110)) $((arrays + 1001)) $(((arrays + size) / 2)) $((size - 40)) $((size - 10)) $((size - 2)); do
+    { head -c "$at" two.model; printf "\\$(printf %o $(($(tail -c +$((at + 1)) two.model | head -c 1 | od -An -tu1) ^ 1)))"
+        tail -c +$((at + 2)) two.model; } >cut.model
+    fails "a bit of byte $at of a model is flipped" 1 "cut.model: " half.pgm bad.pgm --dictionary cut.model
+done
+head -c -12 two.model >earlier.model
+check "a model of an earlier version" good half.pgm out.pgm --dictionary earlier.model
+check "a model of an earlier version: the same picture" cmp out.pgm first.pgm
 { cat two.model; echo; } >cut.model
 fails "a byte behind a model" 1 "cut.model: 1 bytes stand behind its end" half.pgm bad.pgm --dictionary cut.model
 fails "no model" 2 "needs --dictionary MODEL, or the names of pictures" half.pgm bad.pgm
