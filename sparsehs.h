@@ -557,7 +557,7 @@ typedef struct shs_context {
        single rank.
        Collective calls are shs_ksvd*, shs_online*, shs_moments_reduce, and every function of sections 9 to 13 that fits, maps or
        transforms a cube: all ranks make these calls in the same order, with the same sizes and options (else SHS_RANKS_DIFFER on
-       every rank, as also where two of 64 ranks at most have the same number). The values of maps and models, which each rank may
+       every rank; with up to 64 ranks, also where two have the same number). The values of maps and models, which each rank may
        have computed, are not compared. Optional outputs (codes, a history, a report) may differ. Coding, patches and
        shs_moments_update are not collective.
        When a rank fails, the others return SHS_PEER_FAILED. When reduce_fn returns non-zero, its rank returns SHS_REDUCE_FAILED at
@@ -1531,7 +1531,8 @@ typedef struct shs_moments {
 SHS_API shs_status shs_moments_create(const shs_context *ctx, int bands, shs_moments *moments);
 SHS_API void shs_moments_free(const shs_context *ctx, shs_moments *moments);
 /* Adds the pixels of a cube with moments->bands bands in use. On failure the moments are as before. Scratch: bands^2 in shs_wide
-   for each 1536 pixels of a block, at most 16 times; for each thread bands^2 and 1536 bands, roughly. Calls on cubes without a
+   for each 1536 pixels of a block, at most 16 times, or within 64 MB for each thread; for each thread bands^2 and 1536 bands,
+   roughly. Calls on cubes without a
    query take what `peak` of the context's arena says. */
 SHS_API shs_status shs_moments_update(const shs_context *ctx, const shs_cube *cube, shs_precision precise,
                                       shs_moments *moments);
@@ -1687,16 +1688,18 @@ SHS_API shs_status shs_rx_transform(const shs_context *ctx, const shs_pca *rx, c
 SHS_API shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cube, const int *labels, int classes,
                                   const shs_pca_options *options, const shs_sink *sink, int *ranks);
 /* Local RX: a pixel is scored by the mean and covariance of its own background, the valid pixels of a window of outer x outer
-   pixels without the inner x inner pixels, both centred on the pixel. At an edge of the image each of them is moved until it lies
-   within the image, and cut if the image is smaller. Windows do not reach beyond the lines of a rank. The output is missing for
-   missing pixels, and for backgrounds without a covariance of full rank: too few valid pixels for the bands, or dependent bands. A
-   ridge helps in both cases. A pixel takes about bands^2 (7 + (inner + outer) / 4) operations for the sums, of eight lines
-   together, and bands^3 / 3 for a Cholesky factor: about 30 times shs_rx for 188 bands. Streams are read once (twice with
-   rescale). The call keeps outer + 7 lines as shs_wide, with threads up to 56 more, and for each thread 6 bands^2 values; with
-   many bands, 3 bands^2 values and 16 MB. The CPU scores: SHS_UNSUPPORTED on an engine without fallback. SHS_BAD_WINDOW: negative
-   or even, or inner is not smaller than outer. SHS_SINGULAR_COVARIANCE: there are valid pixels, and none on any rank has a
-   background of full rank, or squares of the pixels underflow; use a larger outer window or a ridge. The lines written by then are
-   missing; with rescale the output is untouched. Without valid pixels the whole output is missing, and the status is SHS_OK. */
+   pixels without the inner x inner pixels, both centred on the pixel. At an edge of the image each of them is moved until it
+   lies within the image, and cut if the image is smaller. Windows do not reach beyond the lines of a rank. The output is
+   missing for missing pixels, and for backgrounds without a covariance of full rank: too few valid pixels for the bands, or
+   dependent bands. A ridge helps in both cases. A pixel takes about bands^2 (7 + (inner + outer) / 4) operations for the sums,
+   of eight lines together, and bands^3 / 3 for a Cholesky factor: about 30 times shs_rx for 188 bands. A window beside a far
+   larger value is summed anew, with outer^2 - inner^2 products: without doubles many windows of real cubes, which takes up to 15
+   times as long. Streams are read once (twice with rescale). The call keeps outer + 7 lines as shs_wide, with threads up to 56
+   more, and for each thread 6 bands^2 values; with many bands, 3 bands^2 values and 16 MB. The CPU scores: SHS_UNSUPPORTED on
+   an engine without fallback. SHS_BAD_WINDOW: negative or even, or inner is not smaller than outer. SHS_SINGULAR_COVARIANCE:
+   there are valid pixels, and none on any rank has a background of full rank, or squares of the pixels underflow; use a larger
+   outer window or a ridge. The lines written by then are missing; with rescale the output is untouched. Without valid pixels
+   the whole output is missing, and the status is SHS_OK. */
 typedef struct shs_rx_local_options {
     int inner, outer;    /* in pixels, odd; 0 = 5 and 25 */
     shs_divisor divisor; /* of the covariance */
@@ -1974,15 +1977,16 @@ typedef enum shs_constraint {
     SHS_CONSTRAINT_FULL = 3         /* both: FCLS (Heinz, Chang 2001) */
 } shs_constraint;
 
-/* The abundances of every pixel: a cube of `count` bands. endmembers: bands x count, linearly independent or, for a sum of 1,
-   affinely: only their differences matter then. The constrained minima are exact, by active sets: with the gradient
+/* The abundances of every pixel: a cube of `count` bands. endmembers: bands x count, at most as many as bands, linearly independent
+   or, for a sum of 1, affinely: only their differences matter then. The constrained minima are exact, by active sets: with the gradient
    g = E'(E a - x) it holds to rounding that
 
        NONNEGATIVE   a_j > 0 and g_j = 0,       or  a_j = 0 and g_j >= 0
        FULL          a_j > 0 and g_j = lambda,  or  a_j = 0 and g_j >= lambda,  and the sum of a is 1.
 
    Rounding moves an abundance by about 1e-16 |x| / d (1e-7 without doubles), or by 1e-11 if that is more, where d is the
-   distance of the endmember from the space of the others. For a sum of 1 both are measured from the mean of the endmembers.
+   distance of the endmember from the space of the others. That is of abundances up to about 1 and pixels near their mixture; a
+   residual moves it by 1e-16 |E| |x - E a| / d^2 as well. For a sum of 1 all are measured from the mean of the endmembers.
 
    Where E'x overflows shs_wide the abundances are NaN. On an engine NONNEGATIVE and FULL take `count` shs_wide a pixel of memory,
    elsewhere none. SHS_BAD_ENDMEMBERS; SHS_BAD_OPTIONS (no such constraint); SHS_OUT_OF_RANGE; SHS_DEPENDENT_ENDMEMBERS: the
@@ -8375,7 +8379,8 @@ SHS__PRIVATE int shs__small_steepest(shs__nonnegative *s) {
             falls = shs__la_dot_wide(j + 1, by->R + shs__small_triangle(j), by->rest) - s->lambda;
             least = by->least[j] * length;
         } else falls = shs__small_slope(s, j);
-        if (!(falls > least) || (steepest >= 0 && falls <= most)) continue;
+        if (!(falls > least)) continue;
+        if (steepest >= 0 && falls <= most) continue;
         most = falls;
         steepest = j;
     }
@@ -21546,8 +21551,8 @@ SHS__PUBLIC shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cu
    shs__rx_local_pass), two passes if the sink rescales. The pass reads lines (shs__rx_local_next_line), shares blocks of lines
    among the workers in runs of samples (shs__rx_local_run), and writes (shs__rx_local_write). A run moves its windows from sample
    to sample (shs__rx_local_move, shs__rx_local_add) and sums a batch of pixels at a time (shs__rx_local_flush, kernel `grow`).
-   shs__rx_local_score scores a pixel (shs__rx_local_factorize: kernels `tile` and `divide`, shs__rx_local_corner). The kernels
-   are under >>k_products. */
+   shs__rx_local_score scores a pixel (shs__rx_local_factorize: kernels `tile` and `divide`, shs__rx_local_corner), or, where its
+   pivots have few digits, shs__rx_local_score_afresh by sums of its window alone. The kernels are under >>k_products. */
 enum {
     SHS__LOCAL_LINES = 8,      /* lines of a block, at most */
     SHS__LOCAL_SUMS = 1 << 21, /* values of a block's sums, beyond which it has fewer lines */
@@ -21557,9 +21562,9 @@ enum {
 };
 
 /* The error of sums is taken to be this share of their largest value so far, `peak`. A pivot should be so many times as large: it
-   then has six digits, three without doubles. */
+   then has six digits. Without doubles correlated bands have pivots that small in every window, so two digits must do. */
 #define SHS__LOCAL_ROUNDING (32 * SHS__WIDE_EPS)
-#define SHS__LOCAL_SURE (sizeof(shs_wide) == 4 ? 1024 : 1048576)
+#define SHS__LOCAL_SURE SHS__BY_WIDE(1048576, 64)
 
 /* A worker's sums and room. */
 typedef struct shs__local_own {
@@ -21570,7 +21575,7 @@ typedef struct shs__local_own {
     shs_wide *tiles, *corner;         /* a column of tiles; the factor of the one on the diagonal, columns x columns */
     shs_wide *scatter, *least;        /* 1 + n: the scatter's diagonal; a scatter up to `least` is rounding */
     shs_wide *peak;                   /* 1 + n: the largest sums of squares so far: they bound the rounding */
-    shs_wide *plus, *pixel;           /* pixels that enter or leave, ld each: with their signs, and unchanged */
+    shs_wide *plus, *pixel;           /* pixels that enter or leave, ld each: with their signs, and without */
     int lines;                        /* triangles in use */
     int unsure;                       /* a pivot had few digits */
     int batch;                        /* pixels in the batch */
@@ -21896,7 +21901,7 @@ SHS__PRIVATE void shs__rx_local_first_peak(const shs__local *w, shs__local_own *
         const shs_wide *p = SHS__AT(w->kept.pixels, w->triangle.ld, 0, shs__cells(y % w->kept.places, w->samples));
         p = SHS__AT(p, w->triangle.ld, 0, left);
         for (x = 0; x < across; x++) {
-            for (b = 0; b <= w->n; b++) own->peak[b] += (p[b] - own->shift[b]) * (p[b] - own->shift[b]);
+            for (b = 0; b <= w->n && p[0] > 0; b++) own->peak[b] += (p[b] - own->shift[b]) * (p[b] - own->shift[b]);
             p += w->triangle.ld;
         }
     }
