@@ -79,7 +79,7 @@ static const option options[] = {
     {"--sigma", "S", OPTION_NUMBER, &chosen.how.sigma, 1e-5,
      "standard deviation of the noise, where white is 255 at any depth (estimated; 25 to add)"},
     {"--add-noise", NULL, OPTION_SWITCH, &chosen.add_noise, 0,
-     "IN is clean: add noise first, neither rounded nor clipped, and measure against IN"},
+     "IN is clean: add noise first, neither rounded nor clipped, and measure against IN; writes OUT_noisy too"},
     {"--reference", "CLEAN", OPTION_TEXT, (void *)&chosen.reference, 0, "measure against this picture"},
     {"Learning", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--atoms", "N", OPTION_COUNT, &chosen.how.atoms, 1, "atoms of the dictionary (256)"},

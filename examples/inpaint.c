@@ -148,7 +148,7 @@ static settings chosen = {{2, 8, 256, 30, 1}, 0, 0, NULL}; /* the defaults */
 static const option options[] = {
     {"The hole", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--remove", "PART", OPTION_NUMBER, &chosen.remove, 0.01,
-     "IN is whole: lose this part of its pixels, and measure against IN"},
+     "IN is whole: lose this part of its pixels, and measure against IN; writes OUT_removed too"},
     {"--reference", "WHOLE", OPTION_TEXT, (void *)&chosen.reference, 0, "measure against this picture"},
     {"Learning", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--patch", "W", OPTION_COUNT, &chosen.how.patch, 3, "width and height of a patch (8)"},

@@ -235,6 +235,9 @@ static inline picture pnm_read(const char *name, const unsigned char *data, size
     least = count;
     if (two) least = 2 * count;
     if (ascii) least = 2 * count - 1;
+    if (!ascii && at < end && !isspace(*at))
+        fail(EXIT_ERROR, "%s: its PGM or PPM header is damaged: white space must stand behind %ld, not the byte %d", name,
+             white, *at);
     if (!ascii && at < end) at++;
     if ((size_t)(end - at) < least)
         fail(EXIT_ERROR, "%s: it is truncated: %ld x %ld pixels do not fit in it", name, width, height);

@@ -68,6 +68,7 @@ check "--reference: the PSNR of what the file holds" grep -qx "PSNR in the file:
 check "--reference: that of the noisy file" grep -q "psnr_noisy=$(psnr_of small.pgm out_noisy.pgm 0) " out.txt
 "$program" --help >help.txt
 check "--help: says what the PSNR is of, and the unit of --sigma" bash -c "tr -s ' \n' ' ' <help.txt | grep 'what the files hold' | grep -q 'white is 255'"
+check "--help: says what --add-noise writes" grep -q OUT_noisy help.txt
 fails "--sigma in units of 16 bits" 2 "--sigma: 5140 is too large: at most 255, which is white" small.pgm bad.pgm --sigma 5140
 # Several devices, as which the processor passes here: the same error, in grey and in colour.
 colour() { printf 'P6\n48 40\n255\n'; awk 'BEGIN { for (i = 0; i < 48 * 40 * 3; i++) printf "%c", 40 + (i * i / 7 + i % 96) % 87 }'; }
@@ -132,6 +133,9 @@ head -c -1 deep.pgm >cut.pgm
 fails "a byte too few" 1 "cut.pgm: it is truncated" cut.pgm bad.pgm --sigma 20 $few
 { printf 'P5\n24 24\n1023\n'; head -c 1152 /dev/zero | tr '\000' '\004'; } >above.pgm
 fails "a value above the largest" 1 "above.pgm: value 1 is above its largest, 1023" above.pgm bad.pgm --sigma 20 $few
+{ printf 'P5\n24 24\n255# by me\n'; tail -c 576 small.pgm; } >comment.pgm
+fails "a comment where white space must be" 1 "comment.pgm: .* white space must stand behind 255, not the byte 35" \
+    comment.pgm bad.pgm --sigma 20 $few
 pgm deep.pgm 65535 1; sed 's/^65535$/65536/' deep.pgm >above.pgm
 fails "a largest value of 65536" 1 "65536 is outside 1..65535" above.pgm bad.pgm --sigma 20 $few
 if [ -c /dev/zero ]; then
@@ -483,6 +487,8 @@ check "colour" good slope.ppm hole.pgm out.ppm $few --reference slope.ppm
 fails "nothing is left" 1 "absent.pgm: nothing of the picture is left" slope.pgm absent.pgm bad.pgm $few
 fails "a mask of another size" 1 "tiny.pgm: its 2 x 2 pixels are not the 24 x 24" slope.pgm "$(printf 'P2\n2 2\n1\n1 1 1 1\n' >tiny.pgm; echo tiny.pgm)" bad.pgm $few
 fails "the output over the mask" 2 "would replace the input" slope.pgm hole.pgm hole.pgm $few
+"$program" --help >help.txt
+check "--help: says what --remove writes" grep -q OUT_removed help.txt
 fails "--remove 1" 2 "--remove: 1 leaves nothing" slope.pgm bad.pgm --remove 1
 fails "--remove with a mask" 2 "needs two names with --remove" slope.pgm hole.pgm bad.pgm --remove 0.5
 fails "no mask" 2 "needs three names" slope.pgm bad.pgm
