@@ -151,6 +151,12 @@ noisy16
 check "noise of 2 in 65535" good noisy16.pgm out.pgm $few
 check "noise of 2 in 65535: found" awk '/^estimated/ { d = $3 * 65535 / 255; if (d > 1.5 && d < 2.5) found = 1 } END { exit !found }' out.txt
 check "noise of 2 in 65535: its unit is told" grep -q '^estimated sigma: .*, where white is 255$' out.txt
+# Little noise in much texture: the result is no farther from the truth.
+awk 'BEGIN { srand(5); print "P2\n48 48\n65535"; for (i = 0; i < 2304; i++) print int(65536 * rand()) }' >rich16.pgm
+for sigma in 0.03 0.3; do
+    check "noise of $sigma in texture" good rich16.pgm out.pgm $few --sigma $sigma --add-noise
+    check "noise of $sigma in texture: nothing gets worse" awk '/^psnr_noisy/ { split($0, v, /[= ]/); good = v[4] >= v[2] - 0.02 } END { exit !good }' out.txt
+done
 # A byte in 25 is one too large: noise of 0.2, where rounding alone has 0.29.
 awk 'BEGIN { srand(4); print "P2\n64 64\n255"; for (i = 0; i < 4096; i++) print 20 + 3 * (i % 64) + (rand() < 0.04) }' >calm.pgm
 fails "next to no noise" 1 "calm.pgm: next to no noise: the estimated sigma, 0.[12]" calm.pgm bad.pgm $few
