@@ -23457,12 +23457,12 @@ SHS__PRIVATE shs_wide shs__tg_small_angle(const shs__scores *s, const shs__panel
 /* The scores of one target in place of its outputs. */
 SHS__PRIVATE void shs__tg_target(const shs__scores *s, const shs__panel *panel, int target, const shs_wide *length2, shs_wide *y) {
     const int by_sine = s->method == SHS_DETECTOR_SAM && !s->given;
-    const shs_wide near = SHS__BY_WIDE(1 - 1e-8, 0.995);
+    const shs_wide from = SHS__BY_WIDE(1 - 1e-8, 0.995);
     int k;
     for (k = 0; k < panel->valid; k++) {
         shs_wide cosine = shs__quotient(y[k] + s->constant[target], SHS__WSQRT(length2[k]));
         if (!shs__wide_finite(1, length2 + k)) cosine = shs__nan();
-        else if (by_sine && cosine > near) {
+        else if (by_sine && cosine > from) {
             y[k] = shs__tg_small_angle(s, panel, (size_t)k, target, y[k], length2[k]);
             continue;
         }
