@@ -545,7 +545,7 @@ typedef struct shs_context {
        return cancels: SHS_CANCELLED. Pursuits and learning leave the best result so far; other calls leave no result. A
        step of pursuits and the lasso is about a tenth of a second, but at least a chunk for each thread (128 signals, or
        32) and at most 512 chunks; on a device it is a call. After the last one, step = steps, all is done; shs_ksvd_ex does
-       not read its answer. Phases whose steps nobody knows ahead (separating, rating, volume) end without it.
+       not read its answer. Phases of unknown length (separating, rating, volume) end without such a call.
 
        Only parallel_fn's chunks run on other threads: all other callbacks of this struct, of cubes and of sinks are called from the
        calling thread. */
@@ -1503,14 +1503,13 @@ typedef struct shs_sink {
 } shs_sink;
 
 /* In which type products of pixels are summed. AUTO: in double (8 and 16-bit pixels are multiplied as integers where that is
-   exact), except on a device that has no double. ALWAYS: in double, or SHS_UNSUPPORTED. NEVER: in shs_real, up to twice as
-   fast for pixels other than small integers and for maps of many outputs. Covariances then err by 1e-6 of the largest
-   element for few pixels, by 1e-8 for many, and for whole numbers by up to 1e-5, however many: their few different products
-   are rounded the same way each time. That is so where the first block resembles the others, since products are of x less
-   the median of the means of 15 places in it (of 16-bit pixels, where there are doubles, less the mean of the first ones).
-   Behind a block of one dark line they err by several percent. A band whose deviation is below 6e-8 of its mean is taken for
-   constant. Outputs err by 1e-7 of the largest values. SPARSEHS_DOUBLE and SPARSEHS_NO_DOUBLE leave
-   nothing to choose. */
+   exact), except on a device that has no double. ALWAYS: in double, or SHS_UNSUPPORTED. NEVER: in shs_real, up to twice as fast
+   for pixels other than small integers and for maps of many outputs. Covariances then err by 1e-6 of the largest element for
+   few pixels, by 1e-8 for many, and for whole numbers by up to 1e-5, however many: their few different products are rounded the
+   same way each time. That is so where the first block resembles the others, since products are of x less the median of the
+   means of 15 places in it (of 16-bit pixels, where there are doubles, less the mean of the first ones). Behind a block of one
+   dark line covariances err by several percent. A band whose deviation is below 6e-8 of its mean is taken for constant. Outputs
+   err by 1e-7 of the largest values. SPARSEHS_DOUBLE and SPARSEHS_NO_DOUBLE leave nothing to choose. */
 typedef enum shs_precision { SHS_PRECISION_AUTO = 0, SHS_PRECISION_ALWAYS = 1, SHS_PRECISION_NEVER = 2 } shs_precision;
 
 /* The number of bands in use; 0 for a cube that does not hold together. */
@@ -3386,8 +3385,8 @@ SHS__OUTLINE shs_status shs__file_end(shs__file *f) {
     return f->status;
 }
 
-/* The bits of an IEEE double, and back; the latter returns 0 unless the value is finite in shs_wide. Where shs_wide is a float,
-   it is the nearest one, of two the even one; smaller values become 0, and larger ones infinity. */
+/* The bits of an IEEE double, and back; the latter returns 0 unless the value is finite in shs_wide. If shs_wide is a float, a
+   value becomes the nearest float, of two the even one; too small values become 0, too large values infinity. */
 #ifdef SPARSEHS_NO_DOUBLE
 SHS__PRIVATE uint64_t shs__f64_bits(shs_wide x) {
     uint32_t bits, exponent;
@@ -9540,7 +9539,7 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
    (g->correlate).
 
    Words: a chunk of signals is coded by one worker at a time; it has at most signals_per_group of them. shs__omp_worker is a
-   worker's place. A team are signals that share their atoms (options.groups): a chunk of its own. A group of section 7 is N~
+   worker's place. A team is a chunk of signals with the same atoms (options.groups). A group of section 7 is N~
    atoms that are updated together. A late call codes by the caller's G before G is checked (c->late). Letters: c is the coder,
    g a worker's place, w a signal; in the lasso q is the problem, s a signal, w a worker's room. */
 
@@ -11043,7 +11042,7 @@ typedef struct shs__coder {
     shs_real *own_gram;     /* padded with zero rows; NULL: none, or the caller's */
     shs__omp_worker *workers; /* the place of each */
     shs__coder_sums *sums;  /* SHS__CODER_ROUND */
-    unsigned char *flags;   /* one a worker: it met a signal or a D'y that is not finite */
+    unsigned char *flags;   /* for each worker: 1 after a signal or a D'y that is not finite */
     size_t first_chunk;
 } shs__coder;
 
@@ -18388,7 +18387,7 @@ enum {
     SHS__CHUNK_PANELS = 4,        /* panels in a parallel chunk, whose sums are added up in shs_wide */
     SHS__LARGE_CHUNK_PANELS = 16, /* panels in a chunk of a large block */
     SHS__PASS_CHUNKS = 16,        /* chunks of one parallel region, at least: their sums are held, then added in order */
-    SHS__PASS_VALUES = 1 << 23,   /* so many sums at most are held for more chunks than these */
+    SHS__PASS_VALUES = 1 << 23,   /* sums held at most for more than 16 chunks */
     SHS__COLLECT_VALUES = 4096    /* sums that one worker adds at a time */
 };
 
@@ -18408,7 +18407,7 @@ typedef struct shs__consumer {
     size_t together;      /* chunks of a parallel region; 0: as many as suit a pass without sums */
 } shs__consumer;
 
-/* Chunks of one parallel region: the same number for each worker, unless their sums would take too much memory. */
+/* Chunks of one parallel region: the same number for each worker, unless the sums would take too much memory. */
 SHS__PRIVATE size_t shs__px_together(int workers, size_t sums) {
     const size_t each = shs__ctx_chunks(SHS__PASS_CHUNKS, (size_t)workers), most = SHS__PASS_VALUES / shs__zmax(sums, 1);
     return shs__zmax(shs__zmin(each * (size_t)workers, most), SHS__PASS_CHUNKS);
@@ -18908,8 +18907,8 @@ SHS__PRIVATE shs_wide shs__px_stretch_median(const shs__reader *r, size_t b, siz
     return sorted[count / 2];
 }
 
-/* Whether double sums the products of these pixels exactly. Their shift goes by the first pixels alone, so that blocks of any
-   size have the same. */
+/* Whether double sums the products of these pixels exactly. The shift is then of the first pixels alone, so that blocks of any
+   size give one result. */
 SHS__PRIVATE int shs__px_sums_are_exact(shs_type type) {
     if (sizeof(shs_wide) <= sizeof(float)) return 0;
     return type == SHS_TYPE_U8 || type == SHS_TYPE_I16 || type == SHS_TYPE_U16;
@@ -21569,13 +21568,13 @@ enum {
 /* A worker's sums and room. */
 typedef struct shs__local_own {
     shs_wide *sums;                   /* a triangle for each line of the block */
-    shs_wide *mean, *shift;           /* ld: of the run's pixels; what is taken off pixels: that mean, or that of a window */
+    shs_wide *mean, *shift;           /* ld: the mean of the run's pixels; the mean in use, of the run or of a window */
     shs_wide *afresh;                 /* of one window: a triangle, and behind it mean and peak */
     shs_wide *L;                      /* groups of rows, all columns of each: groups x padded x lanes */
     shs_wide *tiles, *corner;         /* a column of tiles; the factor of the one on the diagonal, columns x columns */
     shs_wide *scatter, *least;        /* 1 + n: the scatter's diagonal; a scatter up to `least` is rounding */
     shs_wide *peak;                   /* 1 + n: the largest sums of squares so far: they bound the rounding */
-    shs_wide *plus, *pixel;           /* pixels that enter or leave, ld each: with their signs, and without */
+    shs_wide *plus, *pixel;           /* pixels that enter or leave, ld each: with the sign, and without */
     int lines;                        /* triangles in use */
     int unsure;                       /* a pivot had few digits */
     int batch;                        /* pixels in the batch */
@@ -21842,7 +21841,7 @@ SHS__PRIVATE int shs__rx_local_score(const shs__local *w, shs__local_own *own, s
     return 1;
 }
 
-/* Whether sums of the window alone are smaller than those that the run has had, so that they are more precise. */
+/* Whether sums of the window alone would be more precise: the run's sums have been far larger. */
 SHS__PRIVATE int shs__rx_local_outgrown(const shs__local *w, const shs__local_own *own) {
     int j;
     for (j = 1; j <= w->n; j++)
@@ -21907,9 +21906,9 @@ SHS__PRIVATE void shs__rx_local_first_peak(const shs__local *w, shs__local_own *
     }
 }
 
-/* A run of neighbours in the lines of a block. The first pixel's sums are formed anew, the others' are updated. All are of pixels
-   less the mean of the run's own pixels. Where other pixels of the run were so far off that a pixel's pivots have few digits left,
-   its window is summed alone. */
+/* A run of neighbours in the lines of a block. The first pixel's sums are formed anew, the others' are updated. All are of
+   pixels less the mean of the run's own pixels. A pixel whose pivots have few digits left, because far larger values went
+   through the run's sums, has its window summed alone. */
 SHS__PRIVATE void shs__rx_local_run(void *arg, size_t chunk, int worker) {
     const shs__local *w = (const shs__local *)arg;
     const shs__local_plan *plan = &w->plan;
@@ -23716,8 +23715,8 @@ SHS__PRIVATE void shs__tg_move_products(const shs__backgrounds *g, size_t k, shs
         }
 }
 
-/* The class's shift goes to the mean of its pixels so far and of those at hand, so that dark first lines do not decide about
-   it. With e the way that it goes, P becomes P - e S' - S e' + N e e', and S becomes S - N e. */
+/* The class's shift goes to the mean of all its pixels until now, so that dark first lines do not decide the shift. With e the
+   way that it goes, P becomes P - e S' - S e' + N e e', and S becomes S - N e. */
 SHS__PRIVATE void shs__tg_move_shift(const shs__backgrounds *g, size_t k, const shs__tg_own *own) {
     const int n = g->n, first = g->start[k], end = g->start[k + 1];
     const shs_wide count = g->count[k], all = count + (shs_wide)(end - first);
@@ -24327,7 +24326,7 @@ SHS__PRIVATE void shs__mix_layout(shs__layout *l, shs__mix_arrays *s, int n, int
     s->least = SHS__CARVE(l, shs_wide, c);
 }
 
-/* s->column: an endmember or, for a sum of 1, what it is off the centre, and the level behind it. Returns its squared length
+/* s->column: an endmember or, for a sum of 1, the endmember less the centre, and the level behind. Returns its squared length
    without the level. */
 SHS__PRIVATE shs_wide shs__mix_column(int n, const shs_wide *endmember, int sum, shs__mix_arrays *s) {
     int b;
@@ -24370,10 +24369,10 @@ SHS__PRIVATE void shs__mix_invert(int c, shs__mix_arrays *s) {
     }
 }
 
-/* Whether each endmember is far enough from the space of all others, by its squared distance 1 / ((R'R)^-1)_jj: from its
-   length, and from the rounding of E. Then s->least. Rounding moves the slope by |R_j| eps |y|, while all that a pixel has of
-   the endmember alone may be a slope of distance eps |y|. Where these differ much, a slope that may be rounding is tried: an
-   unknown leaves again as it enters if the solution with it, which is exact, has it below 0. Last, the way: normal equations
+/* Returns SHS_DEPENDENT_ENDMEMBERS if the squared distance 1 / ((R'R)^-1)_jj of an endmember from the space of the rest is
+   rounding, of the endmember's length or of E. Fills s->least: rounding moves the slope by |R_j| eps |y|, while all that a pixel
+   has of the endmember alone may be a slope of distance eps |y|. If slope and rounding differ much, a slope that may be
+   rounding is tried: the unknown leaves again at once if the exact solution has it below 0. Chooses s->by_columns: normal equations
    lose digits in proportion to (length / distance)^2, and abundances were off by 4e-12 at most where doubles take them. The
    columns take 1.6 times as long with 5 or 12 endmembers. */
 SHS__PRIVATE shs_status shs__mix_distances(int n, int c, const shs_wide *E, int lde, shs__mix_arrays *s) {
