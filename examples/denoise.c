@@ -26,7 +26,8 @@ typedef struct settings {
 
 /* Hidden pixels get the mean of the visible ones: patches that hold 3 x 3 equal values do not count for the noise. */
 static void flatten_hidden(picture *a) {
-    size_t i, shown = 0;
+    double shown = 0;
+    size_t i;
     int c;
     for (i = 0; i < picture_area(a); i++) shown += !picture_hidden(a, i);
     for (c = 0; c < a->channels && shown > 0; c++) {
@@ -34,7 +35,7 @@ static void flatten_hidden(picture *a) {
         for (i = 0; i < picture_area(a); i++)
             if (!picture_hidden(a, i)) sum += (double)picture_pixel(a, i)[c];
         for (i = 0; i < picture_area(a); i++)
-            if (picture_hidden(a, i)) picture_pixel(a, i)[c] = (shs_real)(sum / (double)shown);
+            if (picture_hidden(a, i)) picture_pixel(a, i)[c] = (shs_real)(sum / shown);
     }
 }
 

@@ -62,14 +62,17 @@ static int reflectance_scale(const cube_file *in, double **gain, double **bias) 
     return 1;
 }
 
-/* Floats hold whole numbers of 16 bits, but not all of 32. */
-static int needs_doubles(shs_type type) { return type == SHS_TYPE_F64 || type == SHS_TYPE_I32 || type == SHS_TYPE_U32; }
+/* The type that holds all values of another one: floats hold whole numbers of 16 bits, but not all of 32. */
+static shs_type floating_type(shs_type type) {
+    if (type == SHS_TYPE_F64 || type == SHS_TYPE_I32 || type == SHS_TYPE_U32) return SHS_TYPE_F64;
+    return SHS_TYPE_F32;
+}
 
 /* What is read is value * gain + bias from now on; frees the lists with the cube. */
 static void scale_values(cube_file *in, double *gain, double *bias) {
     in->scale.gain = gain;
     in->scale.bias = bias;
-    in->type = needs_doubles(in->stored.type) ? SHS_TYPE_F64 : SHS_TYPE_F32;
+    in->type = floating_type(in->stored.type);
     in->swap = 0;
     in->stored.has_nodata = in->has_nodata;
     in->has_nodata = 0;

@@ -124,6 +124,7 @@ static void tell_of_nodata(const cube_file *in, const char *option_text, int own
     const value_type *info = type_info(in->type);
     const double width = info->high - info->low + 1;
     double same = in->nodata - width;
+    const char *key = "data ignore value";
     char range[80] = "", meant[120] = "";
     if (in->nodata < 0) same = in->nodata + width;
     if (is_integer(in->type)) sprintf(range, ", whole numbers from %.0f to %.0f", info->low, info->high);
@@ -132,8 +133,9 @@ static void tell_of_nodata(const cube_file *in, const char *option_text, int own
     if (option_text && own)
         fail(EXIT_USAGE, "--nodata: %.20s is none of the values of %s, which are %s%s%s", option_text, in->header_name,
              info->name, range, meant);
-    warn("%s: %s: %.15g is none of its values, which are %s%s: no pixel is missing by it%s", in->header_name,
-         option_text ? "--nodata" : "data ignore value", in->nodata, info->name, range, meant);
+    if (option_text) key = "--nodata";
+    warn("%s: %s: %.15g is none of its values, which are %s%s: no pixel is missing by it%s", in->header_name, key, in->nodata,
+         info->name, range, meant);
 }
 
 /* The no-data value that the option names, or else that of the header. A value that the type cannot hold marks no pixel: as the
