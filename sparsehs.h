@@ -15723,7 +15723,7 @@ SHS__PUBLIC size_t shs_ksvd_workspace(const shs_context *ctx, int p, int n, size
     return shs__layout_query(&l);
 }
 
-/* Counts the signals of all ranks, and those of the ranks before this one: each rank adds its count where its number says. Two
+/* Counts the signals of all ranks, and of the ranks before this one: each rank adds a count at the place of its number. Two
    ranks with the same number would be counted twice, so each also adds a 1. */
 SHS__PRIVATE shs_status shs__dl_count_signals(shs__dl_learner *w) {
     const shs_context *ctx = w->ctx;

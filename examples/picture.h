@@ -119,7 +119,7 @@ static inline size_t *picture_nearest_shown(const picture *a) {
     return nearest;
 }
 
-/* Where a hidden pixel is mirrored at a visible one; that one, where this is outside or hidden as well. */
+/* The mirror image of a hidden pixel at a visible one; the visible one if the mirror image is outside or hidden. */
 static inline size_t picture_mirrored_at(const picture *a, size_t hidden, size_t shown) {
     const int x = 2 * column_of(shown, a->width) - column_of(hidden, a->width);
     const int y = 2 * row_of(shown, a->width) - row_of(hidden, a->width);
@@ -409,7 +409,7 @@ static inline int packed_profile_is_srgb(const unsigned char *body, size_t lengt
     return is_srgb;
 }
 
-/* What a PNG says about its colours that is not sRGB's, else NULL. Where it names sRGB or a profile, nothing else counts. */
+/* The name of a colour space other than sRGB that a PNG states, else NULL. If the PNG names sRGB or a profile, nothing else counts. */
 static inline const char *png_colours(const unsigned char *data, size_t size) {
     static const unsigned srgb[] = {31270, 32900, 64000, 33000, 30000, 60000, 15000, 6000}; /* white, red, green, blue */
     const unsigned char *body;

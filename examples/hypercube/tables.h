@@ -1085,8 +1085,8 @@ static int names_spectra(const char *heading) {
     return found;
 }
 
-/* Whether the first column holds wavelengths. Beside a cube with wavelengths its numbers must reach these; without such a cube its
-   heading (`named`) decides. *exactly: whether they are the cube's. */
+/* Whether the first column holds wavelengths. Beside a cube with wavelengths the column must reach the cube's; otherwise the
+   column's heading (`named`) decides. *exactly: whether they are the cube's. */
 static int first_is_wavelengths(const job *j, const table *t, int named, int *exactly) {
     *exactly = 0;
     if (j && has_wavelengths(&j->in))
