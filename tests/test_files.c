@@ -6,6 +6,20 @@
 
 static void reset(memory_file *f) { f->size = 0, rewind_file(f, 0); }
 
+/* The file holds these bytes: a column of floats of so many bytes each. */
+static shs_npy column_of_floats(memory_file *f, const void *bytes, size_t count, int size, int big_endian) {
+    shs_npy npy = SHS_ZERO;
+    reset(f);
+    memcpy(f->bytes, bytes, count);
+    f->size = count;
+    npy.kind = 'f';
+    npy.size = size;
+    npy.big_endian = big_endian;
+    npy.rows = count / (size_t)size;
+    npy.columns = 1;
+    return npy;
+}
+
 static void put_text(memory_file *f, const char *text) {
     memcpy(f->bytes + f->size, text, strlen(text));
     f->size += strlen(text);
@@ -283,14 +297,7 @@ static void test_numbers_of_other_types(void **state) {
         assert_status(shs_npy_read_values(&npy, SHS_TYPE_I32, whole, 1, read_bytes, f), status);
         for (k = 0; fits && k < (size_t)cases[i].count; k++) assert_int_equal(whole[k], (int)cases[i].x[k]);
     }
-    reset(f);
-    memcpy(f->bytes, halves, sizeof halves);
-    f->size = sizeof halves;
-    npy.kind = 'f';
-    npy.size = 2;
-    npy.big_endian = 0;
-    npy.rows = 10;
-    npy.columns = 1;
+    npy = column_of_floats(f, halves, sizeof halves, 2, 0);
     assert_ok(shs_npy_read_values(&npy, SHS_TYPE_REAL, x, 10, read_bytes, f));
     for (k = 0; k < 6; k++) assert_true(x[k] == (shs_real)of_halves[k]);
     assert_true(isinf(x[6]) && x[6] > 0 && isinf(x[7]) && x[7] < 0 && isnan(x[8]) && x[9] == 0 && signbit(x[9]));
@@ -308,7 +315,6 @@ static void test_numbers_of_other_types(void **state) {
     free(f);
 }
 
-/* Each write and each read fails, and the file ends at every byte; it is read all the same when they do not. */
 /* Doubles beside and halfway between floats, big-endian, as the nearest float, of two the even one. */
 static void test_doubles_round_to_even(void **state) {
     static const unsigned char bytes[] = {
@@ -323,18 +329,10 @@ static void test_doubles_round_to_even(void **state) {
     };
     const float unit = FLT_EPSILON, expected[] = {1, 1 + 2 * unit, 1 + unit, -1 - unit, -2, FLT_MAX, (float)INFINITY, 1 + unit};
     memory_file *f = NEW(memory_file, 1);
-    shs_npy npy = SHS_ZERO;
+    shs_npy npy = column_of_floats(f, bytes, sizeof bytes, 8, 1);
     float x[8];
     int i;
     (void)state;
-    reset(f);
-    memcpy(f->bytes, bytes, sizeof bytes);
-    f->size = sizeof bytes;
-    npy.kind = 'f';
-    npy.size = 8;
-    npy.big_endian = 1;
-    npy.rows = 8;
-    npy.columns = 1;
     assert_ok(shs_npy_read_values(&npy, SHS_TYPE_F32, x, 8, read_bytes, f));
     for (i = 0; i < 8; i++)
         if (memcmp(x + i, expected + i, sizeof *x) != 0)
@@ -342,6 +340,7 @@ static void test_doubles_round_to_even(void **state) {
     free(f);
 }
 
+/* Each write and each read fails, and the file ends at every byte; it is read all the same when they do not. */
 static void test_failing_callbacks(void **state) {
     memory_file *f = NEW(memory_file, 1);
     shs_real A[300], B[300];

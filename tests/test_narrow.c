@@ -5,6 +5,12 @@ enum { BANDS = 6, LINES = 40, SAMPLES = 50, PIXELS = LINES * SAMPLES };
 
 static const int narrow = sizeof(shs_wide) == sizeof(float);
 
+/* A bound in builds with doubles, or without. */
+static double bound(double with_doubles, double without) {
+    if (narrow) return without;
+    return with_doubles;
+}
+
 static double rounded(double x) { return (double)(float)x; }
 
 /* Normal pixels as floats hold them. One band is in another unit, and a pixel stands out in it. */
@@ -271,10 +277,10 @@ static void test_backgrounds_behind_a_dark_line(void **state) {
     for (i = 0; i < pixels; i++)
         for (b = 0; b < BANDS; b++) {
             const double value = rounded(300 + (double)shs_random_normal(&r));
-            pixel_of(&p, i)[b] = i < COLUMNS ? 0 : value;
+            if (i >= COLUMNS) pixel_of(&p, i)[b] = value; /* the first line stays 0 */
         }
     for (way = 0; way < 6; way++) {
-        const int classes = way % 2 ? 2 : COLUMNS;
+        const int counts[] = {COLUMNS, 2}, classes = counts[way % 2];
         shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 0), used = cube;
         shs_sink sink = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, LONG_LINES, COLUMNS, 1);
         shs_detect_options o = SHS_ZERO;
@@ -352,7 +358,7 @@ static void test_small_angles(void **state) {
                     expected = 2 * atan2(sqrt(less), sqrt(more));
                     if (i == 7) assert_true(is_nan(got));
                     else if (i == 6) assert_close(got, expected, 1e-3);
-                    else if (!(fabs(got - expected) <= 2e-7 + (narrow ? 2e-6 : 1e-7) * expected))
+                    else if (!(fabs(got - expected) <= 2e-7 + bound(1e-7, 2e-6) * expected))
                         fail_msg("300 +- %g, target %d, pixel %d: angle %.9g in place of %.9g", deviations[way], k, (int)i, got,
                                  expected);
                 }
@@ -369,7 +375,7 @@ enum { MATERIALS = 4, SHARES = 30, MIXED = 12 * 34 };
 
 /* Endmembers: kind 0: two differ by a small share of their values. 1: all have a level, as temperatures, and differ little. */
 static void spectra_alike(int kind, shs_wide *E) {
-    const double share = narrow ? 5e-3 : 1e-5, deviation = narrow ? 1 : 1e-3;
+    const double share = bound(1e-5, 5e-3), deviation = bound(1e-3, 1);
     shs_random r;
     int b, k;
     shs_random_seed(&r, 9);
@@ -383,7 +389,7 @@ static void spectra_alike(int kind, shs_wide *E) {
         }
 }
 
-/* Mixtures of them, and their abundances, of which those of pixels with an odd number are 0 here and there. */
+/* Mixtures of the endmembers, and the abundances; pixels with an odd number lack some endmembers. */
 static plain_cube mixtures_alike(const shs_wide *E, double *truth) {
     plain_cube p = new_plain(12, 34, SHARES);
     shs_random r;
@@ -420,7 +426,7 @@ static void test_abundances_of_endmembers_alike(void **state) {
         p = mixtures_alike(E, truth);
         cube = cube_of(&p, type, SHS_INTERLEAVE_BIL, 0);
         for (how = 0; how < 4; how++) {
-            const double most = narrow ? 6e-5 : 1e-10;
+            const double most = bound(1e-10, 6e-5);
             shs_sink sink = new_sink(type, SHS_INTERLEAVE_BIP, 12, 34, MATERIALS);
             plain_cube A;
             assert_ok(shs_unmix(NULL, &cube, MATERIALS, E, SHARES, (shs_constraint)how, &sink));
@@ -434,7 +440,7 @@ static void test_abundances_of_endmembers_alike(void **state) {
                         fail_msg("kind %d, constraint %d, pixel %d: %g in place of %g", kind, how, (int)i, a[k], expected[k]);
                     sum += a[k];
                 }
-                if (i != 77 && how == SHS_CONSTRAINT_FULL) assert_close(sum, 1, narrow ? 1e-6 : 4e-15);
+                if (i != 77 && how == SHS_CONSTRAINT_FULL) assert_close(sum, 1, bound(4e-15, 1e-6));
             }
             free(A.x);
             sink_free(&sink);

@@ -129,8 +129,8 @@ static void test_conditions_of_the_minimum(void **state) {
     cube_free(&cube);
 }
 
-/* Endmembers at a level that deviate by so much or, without a level, of which two differ by so much; mixtures with such noise.
-   */
+/* Endmembers: a level and a deviation. Without a level the last endmember is the first one and a deviation. Returns mixtures with
+   noise of the same deviation. */
 static plain_cube new_alike(int n, int c, double level, double deviation, uint64_t seed, double *E) {
     shs_random r;
     int b;
