@@ -24183,25 +24183,21 @@ typedef struct shs__mix_arrays {
 /* A worker's equations. */
 typedef struct shs__mixture {
     shs__nonnegative equations;
-    shs_wide *products;     /* c: R'y, by columns */
+    const shs_wide *R;      /* a triangle of c */
     const shs_wide *offset; /* c: added to the map's values */
     unsigned char apart[SHS__ALIGN];
 } shs__mixture;
 
 enum { SHS__MIX_STEPS = 30 }; /* so many changes of the set for each endmember, at most: far more than exact numbers need */
 
-/* The nonnegative abundances for the map's values b, in their place: NaN where E'x leaves the range. The set begins empty or,
-   for a sum of 1, with the nearest endmember. */
+/* The nonnegative abundances for the map's values b = Q'x, in their place: NaN where E'x leaves the range. The set begins empty
+   or, for a sum of 1, with the nearest endmember. */
 SHS__PRIVATE void shs__mix_solve(shs__mixture *own, shs_wide *b) {
     shs__nonnegative *s = &own->equations;
     int i, first = 0;
     for (i = 0; i < s->n; i++) b[i] += own->offset[i];
-    s->h = b;
-    if (s->by.R) {
-        s->h = own->products;
-        s->by.y = b;
-        for (i = 0; i < s->n; i++) s->h[i] = shs__la_dot_wide(i + 1, s->by.R + shs__small_triangle(i), b);
-    }
+    s->by.y = b;
+    for (i = 0; i < s->n; i++) s->h[i] = shs__la_dot_wide(i + 1, own->R + shs__small_triangle(i), b);
     if (!shs__wide_finite((size_t)s->n, s->h)) {
         for (i = 0; i < s->n; i++) b[i] = shs__nan();
         return;
@@ -24221,7 +24217,7 @@ SHS__PRIVATE void shs__mix_solve(shs__mixture *own, shs_wide *b) {
 
 /* ---- abundances: the driver ---------------------------------------------------------------------------------- >>unmix */
 
-/* A map to E'x or Q'x, then every pixel's abundances in its place. */
+/* A map to Q'x, then every pixel's abundances in its place. */
 typedef struct shs__unmixing {
     shs__map_job job;
     shs__mixture *own; /* one a worker */
@@ -24241,6 +24237,7 @@ SHS__PRIVATE void shs__mix_outputs(const shs__map_job *job, shs__panel *panel, i
 SHS__PRIVATE void shs__mix_layout_own(shs__layout *l, shs__mixture *own, int c, int sum, const shs__mix_arrays *a) {
     shs__nonnegative *e = &own->equations;
     memset(own, 0, sizeof *own); /* no guard: shs__mix_prepare has refused dependent endmembers */
+    own->R = a->R;
     own->offset = a->offset;
     e->n = c;
     e->sum = sum;
@@ -24251,8 +24248,8 @@ SHS__PRIVATE void shs__mix_layout_own(shs__layout *l, shs__mixture *own, int c, 
     e->set = SHS__CARVE(l, int, c);
     e->state = SHS__CARVE(l, int, c);
     e->w = SHS__CARVE(l, shs_wide, c);
+    e->h = SHS__CARVE(l, shs_wide, c);
     if (!a->by_columns) return;
-    own->products = SHS__CARVE(l, shs_wide, c);
     e->by.R = a->R;
     e->by.least = a->least;
     e->by.Q = SHS__CARVE(l, shs_wide, SHS__PRODUCT(c, c, 1));
@@ -24260,7 +24257,7 @@ SHS__PRIVATE void shs__mix_layout_own(shs__layout *l, shs__mixture *own, int c, 
     e->by.rest = SHS__CARVE(l, shs_wide, c);
 }
 
-/* Of the pixels of v, which `map` leads to E'x or Q'x. Who failed before comes here too: the ranks may agree here. */
+/* Of the pixels of v, which `map` leads to Q'x. Who failed before comes here too: the ranks may agree here. */
 SHS__OUTLINE shs_status shs__mix_pixels(const shs__pixels *px, const shs__view *v, const shs_pixel_map *map,
                                         const shs__mix_arrays *a, int sum, const shs_sink *sink, shs_status status) {
     const shs_context *ctx = px->ctx;
@@ -24287,7 +24284,7 @@ SHS__OUTLINE shs_status shs__mix_pixels(const shs__pixels *px, const shs__view *
     return status;
 }
 
-/* The engine maps E'x or Q'x into memory, and the CPU solves from these values. */
+/* The engine maps to Q'x in memory, and the CPU solves from these values: in shs_real E'x could leave the range. */
 SHS__OUTLINE shs_status shs__mix_engine(const shs__pixels *px, const shs_pixel_map *map, const shs__mix_arrays *a, int sum,
                                         const shs_sink *sink) {
     shs__layout l = SHS_ZERO;
@@ -24392,16 +24389,15 @@ SHS__PRIVATE shs_status shs__mix_distances(int n, int c, const shs_wide *E, int 
     return SHS_OK;
 }
 
-/* The rows that lead Q'x on, in s->inverse (c x c), and s->offset. With a bound that is to y = Q'x or R'y, else to abundances
-   by R^-1. For a sum of 1 that lacks the part along v, which would change the sum; R'R v = 1 / sum. */
+/* The rows that lead Q'x on, in s->inverse (c x c), and s->offset: to itself with a bound, else to abundances by R^-1. For a sum
+   of 1 that lacks the part along v, which would change the sum; R'R v = 1 / sum. */
 SHS__PRIVATE void shs__mix_rows(int c, shs_constraint constraint, shs__mix_arrays *s) {
     shs_wide *w = s->least, *v = s->offset, ones = 0;
     int i, k;
     SHS__CLEAR(s->offset, c);
     if (constraint & SHS_CONSTRAINT_NONNEGATIVE) {
         shs__wide_identity(c, c, s->inverse);
-        for (k = 0; k < c && !s->by_columns; k++)
-            for (i = 0; i <= k; i++) *SHS__AT(s->inverse, c, k, i) = s->R[shs__small_place(k, i)];
+        return;
     }
     if (constraint != SHS_CONSTRAINT_SUM) return;
     for (k = 0; k < c; k++) {
@@ -24417,8 +24413,8 @@ SHS__PRIVATE void shs__mix_rows(int c, shs_constraint constraint, shs__mix_array
 
 /* Least squares by A = Q R, since E'E would square the condition. A is E or, for a sum of 1, [E - m 1'; level 1'] with the mean
    m of the endmembers: |x - E a| is then |[x - m; level] - A a|, and only differences of endmembers matter, not how bright all
-   are. Without a bound the map does all; with one, it leads to y = Q'[x - m; level] or to A'[x - m; level] but for the offset,
-   and shs__mix_solve goes on from there. */
+   are. Without a bound the map does all; with one, it leads to y = Q'[x - m; level] but for the offset, and shs__mix_solve goes
+   on from there. */
 SHS__PRIVATE shs_status shs__mix_prepare(int n, int c, const shs_wide *E, int lde, shs_constraint constraint,
                                          shs__mix_arrays *s) {
     const int sum = (constraint & SHS_CONSTRAINT_SUM) != 0, rows = n + sum;
