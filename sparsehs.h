@@ -8386,17 +8386,12 @@ SHS__PRIVATE int shs__small_steepest(shs__nonnegative *s) {
     return steepest;
 }
 
-/* Lets in the unknown along which |y - A x| falls most, until it falls along none, or after so many turns. By columns, who left
-   as it entered is tried again when another has come in. */
+/* Lets in the unknown along which |y - A x| falls most, until it falls along none, or after so many turns. */
 SHS__OUTLINE void shs__small_descend(shs__nonnegative *s, int turns) {
-    int j;
     for (; turns > 0; turns--) {
         const int newcomer = shs__small_steepest(s);
         if (newcomer < 0) return;
         (void)shs__small_enter(s, newcomer);
-        if (!SHS__SMALL_BY_COLUMNS(s) || s->state[newcomer] != 1) continue;
-        for (j = 0; j < s->n; j++)
-            if (s->state[j] < 0) s->state[j] = 0;
     }
 }
 

@@ -373,7 +373,8 @@ static void test_small_angles(void **state) {
 
 enum { MATERIALS = 4, SHARES = 30, MIXED = 12 * 34 };
 
-/* Endmembers: kind 0: two differ by a small share of their values. 1: all have a level, as temperatures, and differ little. */
+/* Endmembers: kind 0: two differ by a small share of their values. 1: all have a level, as temperatures, and differ little. 2: all
+   differ from the first by that share. */
 static void spectra_alike(int kind, shs_wide *E) {
     const double share = bound(1e-5, 5e-3), deviation = bound(1e-3, 1);
     shs_random r;
@@ -383,7 +384,7 @@ static void spectra_alike(int kind, shs_wide *E) {
         for (b = 0; b < SHARES; b++) {
             double value = (double)shs_random_normal(&r);
             if (kind == 1) value = 300 + deviation * value;
-            else if (k < MATERIALS - 1) value = fabs(value);
+            else if (k == 0 || (kind == 0 && k < MATERIALS - 1)) value = fabs(value);
             else value = (double)E[b] + share * value;
             E[k * SHARES + b] = (shs_wide)value;
         }
@@ -418,7 +419,7 @@ static void test_abundances_of_endmembers_alike(void **state) {
     int kind, how, k;
     size_t i;
     (void)state;
-    for (kind = 0; kind < 2; kind++) {
+    for (kind = 0; kind < 3; kind++) {
         shs_wide E[MATERIALS * SHARES];
         plain_cube p;
         shs_cube cube;
