@@ -478,6 +478,24 @@ static void run_endmembers(const settings *s, char **names) {
 
 enum { SCALED = 4 }; /* beyond shs_constraint: nonnegative abundances, divided by their sum */
 
+/* Ends the program for dependent endmembers, with the names of the two that are most alike. */
+static void fail_alike(const job *j, const spectra *of) {
+    const int p = j->cube.band_count;
+    double least = 4; /* more than any angle */
+    int a = 0, b = 0, i, k;
+    for (k = 1; k < of->count; k++)
+        for (i = 0; i < k; i++) {
+            const double angle = angle_between(p, of->values + elements(i, p), of->values + elements(k, p));
+            if (!(angle < least)) continue;
+            least = angle;
+            a = i;
+            b = k;
+        }
+    if (b == 0) return;
+    fail(EXIT_ERROR, "%s: --endmembers %s: %s. The most alike are %d '%s' and %d '%s'", j->in.header_name,
+         j->s->unmix.endmembers, shs_status_text(SHS_DEPENDENT_ENDMEMBERS), a + 1, of->names[a], b + 1, of->names[b]);
+}
+
 /* Abundances into the output and errors into their cube (NULL: not wanted). Stretched abundances are known to the library alone:
    then the pixels are unmixed once more for the errors. */
 static void unmix_pixels(job *j, const spectra *of, shs_constraint constraint, int scaled,
@@ -485,6 +503,7 @@ static void unmix_pixels(job *j, const spectra *of, shs_constraint constraint, i
     cube_call call = call_on(make_unmix, &j->cube, &j->sink, &constraint, NULL);
     shares_way way = SHS_ZERO;
     shs_sink sink;
+    shs_status status;
     way.j = j;
     way.of = of;
     way.scaled = scaled;
@@ -496,7 +515,9 @@ static void unmix_pixels(job *j, const spectra *of, shs_constraint constraint, i
     call.count = of->count;
     call.spectra = of->values;
     if (way.kept && (scaled || misfit)) call.sink = &sink;
-    check_unmixing(j, run_cube(j, call));
+    status = run_cube(j, call);
+    if (status == SHS_DEPENDENT_ENDMEMBERS) fail_alike(j, of);
+    check_unmixing(j, status);
     call.sink = &sink;
     if (misfit && !way.kept) check_unmixing(j, run_cube(j, call));
     progress_clear();
