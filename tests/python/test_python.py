@@ -1492,6 +1492,14 @@ def test_superresolution(tmp_path):
     assert sparsehs.superres(rgba, learnt).shape == truth.shape + (4,)
     learnt.save(tmp_path / "model")
     assert np.array_equal(sparsehs.superres(small, sparsehs.Enlarger.load(tmp_path / "model")), large)
+    data = (tmp_path / "model").read_bytes()
+    for damaged, said in ((data[:-300] + bytes([data[-300] ^ 1]) + data[-299:], "check sum"), (data[:-100], "damaged"),
+                          (data[:-1], "check sum"), (data[:2000], "damaged|truncated")):
+        (tmp_path / "damaged").write_bytes(damaged)
+        with pytest.raises(ValueError, match=said):
+            sparsehs.Enlarger.load(tmp_path / "damaged")
+    (tmp_path / "earlier").write_bytes(data[:-12])
+    assert np.array_equal(sparsehs.Enlarger.load(tmp_path / "earlier").low, learnt.low)
     for wrong, kind in ((lambda: sparsehs.superres_learn([shown], 5), ValueError), (lambda: sparsehs.superres_learn([]), ValueError),
                         (lambda: sparsehs.superres_learn([shown[:4]]), ValueError), (lambda: sparsehs.superres(small, 2), TypeError),
                         (lambda: sparsehs.superres(small * np.nan, learnt), ValueError)):

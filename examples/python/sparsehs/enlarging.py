@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import io
+import struct
+import zlib
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +32,11 @@ BATCH = 8192      # patches coded at a time
 FACTORS = 2, 3, 4
 
 
+def _sum_of(arrays: bytes) -> bytes:
+    """What stands behind the dictionaries in a file, but for earlier versions of it."""
+    return b"SUPERRES" + struct.pack(">I", zlib.crc32(arrays))
+
+
 class Enlarger:
     """What superres_learn returns: factor, model (principal components of patches' features), low (n, k) and high (n, p), a pair of
     dictionaries. It is kept as the file that the program `superres --save` writes and its `--dictionary` reads."""
@@ -43,10 +50,11 @@ class Enlarger:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes it into a file."""
+        arrays = io.BytesIO()
+        for matrix in self.low, self.high:
+            np.save(arrays, np.asfortranarray(matrix.T))
         with open(path, "wb") as file:
-            file.write(self.model.file)
-            for matrix in self.low, self.high:
-                np.save(file, np.asfortranarray(matrix.T))
+            file.write(self.model.file + arrays.getvalue() + _sum_of(arrays.getvalue()))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Enlarger:
@@ -57,7 +65,14 @@ class Enlarger:
         if at < 0:
             raise ArgumentError("%s: it is not a file of superres" % path)
         model, rest = Model(data[:at]), io.BytesIO(data[at:])
-        low, high = (np.ascontiguousarray(np.load(rest).T) for _ in range(2))
+        try:
+            low, high = (np.ascontiguousarray(np.load(rest).T) for _ in range(2))
+        except (EOFError, ValueError) as why:
+            raise ArgumentError("%s: its dictionaries are damaged: %s" % (path, why)) from None
+        arrays, behind = data[at:at + rest.tell()], data[at + rest.tell():]
+        if behind not in (b"", _sum_of(arrays)):
+            raise ArgumentError("%s: it is damaged: behind its dictionaries their check sum, 0x%08X, is not" %
+                                (path, zlib.crc32(arrays)))
         factors = [factor for factor in FACTORS if 4 * (PATCH * factor) ** 2 == model.bands]
         if model.kind != "pca" or not factors or low.shape != (len(high), model.components):
             raise ArgumentError("%s: its model and its dictionaries do not fit each other" % path)
