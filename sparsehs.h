@@ -25088,7 +25088,10 @@ SHS__PUBLIC void shs_ppi_naive(int n, ptrdiff_t m, const shs_wide *X, int count,
 
 /* ---- pixel purity ----------------------------------------------------------------------------------------------- >>ppi */
 
-enum { SHS__PPI_BATCH = 32 }; /* skewers whose projections of a panel stay in the cache */
+enum {
+    SHS__PPI_BATCH = 32, /* skewers whose projections of a panel stay in the cache */
+    SHS__PPI_MANY = 1024 /* then each worker has one chunk of a parallel region: 16 would be seconds without progress */
+};
 
 /* A worker's scratch. Ends: 2 a skewer, the largest of d'x, then of -d'x. */
 typedef struct shs__ppi_own {
@@ -25220,6 +25223,7 @@ SHS__PRIVATE shs_status shs__ppi_find(const shs_context *ctx, shs__ppi_job *s, c
     s->consumer.state = s;
     s->consumer.phase = "extremes";
     s->consumer.work = shs__ppi_extremes_panel;
+    if (s->count >= SHS__PPI_MANY) s->consumer.together = (size_t)shs__ctx_workers(ctx);
     return shs__px_pass_run(ctx, &s->reader, &s->consumer);
 }
 
