@@ -18902,8 +18902,8 @@ SHS__PRIVATE shs_wide shs__px_stretch_median(const shs__reader *r, size_t b, siz
     return sorted[count / 2];
 }
 
-/* Whether double sums the products of these pixels exactly. The shift is then of the first pixels alone, so that blocks of any
-   size give one result. */
+/* Whether double sums the products of these pixels exactly. The shift is then of the first pixels of a line alone, so that blocks
+   of any size give one result. */
 SHS__PRIVATE int shs__px_sums_are_exact(shs_type type) {
     if (sizeof(shs_wide) <= sizeof(float)) return 0;
     return type == SHS_TYPE_U8 || type == SHS_TYPE_I16 || type == SHS_TYPE_U16;
@@ -18923,8 +18923,11 @@ SHS__PRIVATE int shs__px_find_shift(const shs__reader *r, shs_wide *shift) {
         count += shs__px_stretch_mean(r, at, SHS__STRETCH, place + (size_t)count);
     }
     if (count == 0) place = 0;
-    for (at = 0; at < r->block_pixels && count == 0; at += SHS__PANEL_PIXELS)
-        count = shs__px_stretch_mean(r, at, shs__zmin(SHS__PANEL_PIXELS, r->block_pixels - at), place);
+    for (at = 0; at < r->block_pixels && count == 0; at += i) {
+        i = shs__zmin(SHS__PANEL_PIXELS, r->block_pixels - at);
+        if (shs__px_sums_are_exact(r->view.cube->type)) i = (size_t)shs__px_left_in_line(&r->view, at, (int)i);
+        count = shs__px_stretch_mean(r, at, i, place);
+    }
     for (b = 0; b < (size_t)r->view.used && count > 0; b++)
         shift[b] = shs__px_shift_of(r->view.cube->type, shs__px_stretch_median(r, b, place, count));
     return count > 0;
@@ -23737,6 +23740,14 @@ SHS__PRIVATE void shs__tg_move_shift(const shs__backgrounds *g, size_t k, const 
     for (b = 0; b < n; b++) sum[b] -= count * e[b];
 }
 
+/* Whether a class of few pixels comes to another power of two of them: to move its shift costs as much as n pixels. */
+SHS__PRIVATE int shs__tg_grows(shs_wide count, int more) {
+    int few;
+    if (!(count < (shs_wide)SHS__TG_SETTLED)) return 0;
+    few = (int)count;
+    return (few ^ (few + more)) > few;
+}
+
 SHS__PRIVATE void shs__tg_add_class(void *arg, size_t k, int worker) {
     const shs__backgrounds *g = (const shs__backgrounds *)arg;
     const int n = g->n, first = g->start[k], end = g->start[k + 1];
@@ -23744,7 +23755,7 @@ SHS__PRIVATE void shs__tg_add_class(void *arg, size_t k, int worker) {
     shs_wide *sum = SHS__AT(g->sum, n, 0, k);
     int i, j, b, count;
     if (first == end) return;
-    if (g->count[k] < (shs_wide)SHS__TG_SETTLED) shs__tg_move_shift(g, k, g->own + worker);
+    if (shs__tg_grows(g->count[k], end - first)) shs__tg_move_shift(g, k, g->own + worker);
     g->count[k] += (shs_wide)(end - first);
     for (i = first; i < end; i += count) {
         count = shs__imin(end - i, SHS__TG_RUN);

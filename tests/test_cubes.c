@@ -973,6 +973,32 @@ static void check_thread_bits(shs_type type, int precise, int block_lines) {
     map_free(&map);
 }
 
+/* Pixels whose sums a double holds exactly give the same bits in blocks of any size, lines being shorter than a panel or not. */
+static void test_blocks_give_the_same_bits(void **state) {
+    static const shs_type exact[] = {SHS_TYPE_U8, SHS_TYPE_U16, SHS_TYPE_I16};
+    static const int samples[] = {1, 50, 130, 200, 500}, block_lines[] = {1, 2, 5};
+    int t, k, i;
+    (void)state;
+    if (sizeof(shs_wide) == sizeof(float)) skip(); /* a float holds no such sums */
+    for (t = 0; t < 3; t++)
+        for (k = 0; k < 5; k++) {
+            plain_cube p = random_values(exact[t], 12, samples[k], 3, 252);
+            shs_cube cube = cube_of(&p, exact[t], SHS_INTERLEAVE_BIL, 0);
+            shs_moments one = moments_of(NULL, &cube, 1);
+            for (i = 0; i < 3; i++) {
+                stream s;
+                shs_cube used = streamed(&cube, block_lines[i], &s);
+                shs_moments more = moments_of(NULL, &used, 1);
+                if (!same_moments(&one, &more))
+                    fail_msg("type %d, %d samples, blocks of %d lines: other bits", (int)exact[t], samples[k], block_lines[i]);
+                shs_moments_free(NULL, &more);
+            }
+            shs_moments_free(NULL, &one);
+            free(p.x);
+            cube_free(&cube);
+        }
+}
+
 static void test_threads_give_the_same_bits(void **state) {
     static const shs_type some[] = {SHS_TYPE_U8, SHS_TYPE_U16, SHS_TYPE_F32, SHS_TYPE_F64};
     int t, precise, blocks, turn = 0;
@@ -2105,6 +2131,7 @@ int main(void) {
         cmocka_unit_test(test_large_offsets),
         cmocka_unit_test(test_finish),
         cmocka_unit_test(test_finish_after_overflow),
+        cmocka_unit_test(test_blocks_give_the_same_bits),
         cmocka_unit_test(test_threads_give_the_same_bits),
 #ifndef TEST_CL
         cmocka_unit_test(test_no_thread_is_left_over),
