@@ -13132,6 +13132,7 @@ SHS__OUTLINE int shs__lasso_face(const shs__lasso *q, shs__lasso_signal *s, cons
             w->factors[i] = -*SHS__AT(w->L, ld, j, i);
         }
         kernels->combine(ld - from, j, w->columns, w->factors, column + from);
+        SHS__CLEAR(column + from, j - from); /* above the diagonal numbers would grow from column to column until they overflow */
         if (!(column[j] > SHS__OMP_GUARD * gjj)) { /* it depends on those before it, and stays */
             SHS__CLEAR(column, ld);
             column[j] = 1;

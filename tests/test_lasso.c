@@ -1,6 +1,7 @@
 /* test_lasso.c - the lasso and the elastic net: golden codes of SPAMS, the naive twin, the conditions of a minimum and the
    gap in double from what is stored, paths, limits, bad input, and the same bits for any number of threads. */
 #include "test_signals.h"
+#include <fenv.h>
 
 /* A problem of unit atoms, or as `kind` says: 1 atoms that are alike, 2 some zero atoms, some twice, and a zero signal, 3
    atoms of any length. */
@@ -556,6 +557,28 @@ static void test_few_sweeps(void **state) {
 }
 
 /* Supports larger than what is solved for together. */
+/* A host that lets overflow trap goes on, with a dictionary of counts beside signals of ones. */
+static void test_nothing_overflows(void **state) {
+    enum { P = 20, N = 30, M = 20 };
+    shs_random r;
+    problem q = problem_of(P, N, M, 3, 45);
+    shs_codes codes = new_codes(M, N);
+    shs_context ctx = SHS_ZERO;
+    shs_lasso_options o = SHS_ZERO;
+    int i;
+    (void)state;
+    ctx.threads = 1; /* each thread has flags of its own */
+    o.lambda = (shs_real)0.02;
+    o.relative = 1;
+    shs_random_seed(&r, 46);
+    for (i = 0; i < P * N; i++) q.D[i] = (shs_real)(4095 * shs_random_uniform(&r));
+    feclearexcept(FE_ALL_EXCEPT);
+    assert_ok(shs_lasso(&ctx, P, N, q.D, P, M, q.Y, P, &o, &codes, NULL, NULL));
+    assert_int_equal(fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW), 0);
+    shs_codes_free(NULL, &codes);
+    problem_free(&q);
+}
+
 static void test_large_support(void **state) {
     problem q = problem_of(400, 420, 2, 0, 41);
     shs_lasso_options o = SHS_ZERO;
@@ -949,6 +972,7 @@ int main(void) {
         cmocka_unit_test(test_ascending_path),
         cmocka_unit_test(test_not_reached),
         cmocka_unit_test(test_few_sweeps),
+        cmocka_unit_test(test_nothing_overflows),
         cmocka_unit_test(test_large_support),
         cmocka_unit_test(test_atoms_alike),
         cmocka_unit_test(test_wide),
