@@ -86,6 +86,10 @@
 #define shs_cl_host_alloc SHS__LINK(cl_host_alloc)
 #define shs_cl_host_free SHS__LINK(cl_host_free)
 #define shs_cl_trim SHS__LINK(cl_trim)
+#define shs_cl_device SHS__LINK(cl_device)
+#define shs_cl_options SHS__LINK(cl_options)
+#define shs_cl SHS__LINK(cl)
+#define shs_cl_stage SHS__LINK(cl_stage)
 #endif
 
 /* As SHS_API; but private functions are declared only where their bodies follow. */

@@ -51,12 +51,15 @@ compile float.o "$out/library.c"
 compile double.o "$out/library.c" -DSPARSEHS_DOUBLE
 compile nodouble.o "$out/library.c" -DSPARSEHS_NO_DOUBLE
 
-# Every function that a header declares has its line of link names there.
+# Every function and every struct that a header declares has its line of link names there.
 for header in sparsehs.h sparsehs_cl.h; do
+    sed -n 's/^typedef struct \(shs_[a-z0-9][a-z0-9_]*\) .*/\1/p' $header | sort >"$out/structs.$header"
+    [ -s "$out/structs.$header" ] || fail "no struct found in $header"
     sed -n 's/^SHS_[CL_]*API [^(]*[ *]\(shs_[a-z0-9_]*\)(.*/\1/p' $header | sort >"$out/declared.$header"
     [ -s "$out/declared.$header" ] || fail "no declaration found in $header"
     sed -n 's/^#define \(shs_[a-z0-9_]*\) SHS__LINK(.*/\1/p' $header | sort >"$out/named.$header"
-    expect_same "$header: declared (<) and given link names (>) differ" "$out/declared.$header" "$out/named.$header"
+    sort "$out/declared.$header" "$out/structs.$header" >"$out/both.$header"
+    expect_same "$header: declared (<) and given link names (>) differ" "$out/both.$header" "$out/named.$header"
 done
 
 # Exactly the declared functions are visible, under the link name of their precision.
@@ -148,6 +151,35 @@ if command -v "${CXX:-c++}" >/dev/null; then
     "${CXX:-c++}" -std=c++11 $CFLAGS -I. -DSPARSEHS_NO_OPENMP -x c++ -c "$out/library.c" -o "$out/plusplus.o"
     link mixed main.o user_float.o user_double.o user_nodouble.o plusplus.o double.o nodouble.o
     "$out/mixed" || fail "an implementation in C++ computes something wrong"
+    # C++ joins the inline functions of its files by name and arguments: those on our structs stay apart.
+    cat >"$out/inline.cpp" <<'C'
+#include "sparsehs.h"
+inline double sum_of(const shs_codes &codes) {
+    double sum = 0;
+    for (int i = 0; i < codes.stride; i++) sum += (double)codes.coefs[i];
+    return sum;
+}
+double NAME();
+double NAME() {
+    shs_codes codes = SHS_ZERO;
+    shs_real coefs[3] = {1, 2, 3};
+    codes.stride = 3;
+    codes.coefs = coefs;
+    return sum_of(codes);
+}
+#ifdef MAIN
+double use_float(), use_nodouble();
+int main() { return use_float() == 6 && use_nodouble() == 6 && NAME() == 6 ? 0 : 1; }
+#endif
+C
+    for user in float double nodouble; do
+        of_precision $user
+        "${CXX:-c++}" -std=c++11 -O0 -I. -DNAME=use_$user ${flag:+"$flag"} -c "$out/inline.cpp" -o "$out/inline_$user.o"
+    done
+    of_precision double
+    "${CXX:-c++}" -std=c++11 -O0 -I. -DNAME=use_double -DMAIN "$flag" "$out/inline.cpp" "$out/inline_float.o" "$out/inline_nodouble.o" \
+        -o "$out/inline"
+    "$out/inline" || fail "inline functions of two precisions are one"
 else
     echo "check-links: no C++ compiler here: not checked"
 fi
