@@ -2587,6 +2587,39 @@ def test_dataarrays_keep_what_holds(order):
     holds(sparsehs.continuum(odd, wavelengths=waves), sparsehs.continuum(plain, **given), "band")
 
 
+def test_labels_that_differ_are_refused():
+    xarray = pytest.importorskip("xarray")
+    waves = np.array([480, 560, 660, 860, 1650.0])
+    cube = xarray.DataArray(np.random.default_rng(0).random((6, 7, 5)), dims=("y", "x", "band"),
+                            coords=dict(y=60.0 - np.arange(6), x=np.arange(7), band=np.arange(1, 6), wavelength=("band", waves)))
+    spectra, backwards = cube[0, :3].rename(x="material").drop_vars("material"), slice(None, None, -1)
+    mask = cube.isel(band=0, drop=True) > 0.2
+    bare = spectra.drop_vars("band")
+    assert sparsehs.unmix(cube, spectra.T).equals(sparsehs.unmix(cube, spectra.values))
+    assert sparsehs.unmix(cube, bare.assign_coords(wavelength=("band", waves / 1000 + 1e-9, {"units": "um"}))).dims == ("y", "x", "endmember")
+    for call, words in ((lambda: sparsehs.unmix(cube, spectra[:, backwards]), "endmembers: along 'band' its label 1 is 5, expected 1 as"),
+                        (lambda: sparsehs.detect(cube, [spectra[0], spectra[1, backwards]]), "targets: along 'band'"),
+                        (lambda: sparsehs.unmix(cube, bare[:, backwards]), "endmembers: its band 1 has the wavelength 1650 nm, expected 480 nm"),
+                        (lambda: sparsehs.compare(cube, cube.sortby("y")), "other: along 'y' its label 1 is 55.0, expected 60.0"),
+                        (lambda: sparsehs.rx(cube, valid=mask.sortby("y")), "valid: along 'y'")):
+        refused(call, words)
+    assert sparsehs.rx(cube, valid=mask.sortby("y").reindex_like(mask)).equals(sparsehs.rx(cube, valid=mask))
+    assert np.isfinite(sparsehs.compare(cube, cube.sortby("y").values)[0]).all()
+    model = sparsehs.fit("pca", cube, 2)
+    in_um = sparsehs.fit("pca", cube.values, 2, wavelengths=waves / 1000)
+    for one in model, in_um:
+        shifted = cube.assign_coords(wavelength=("band", waves / 1000 + 0.003, {"units": "um"}))
+        assert np.array_equal(one.transform(shifted), one.transform(cube.values))
+        for call in one.transform, one.denoise:
+            refused(lambda: call(cube[..., backwards]), "cube: its band 1 has the wavelength 1650 nm, expected 480 nm as the model")
+    refused(lambda: model.transform(cube.values, wavelengths=waves[::-1]), "cube: its band 1 has the wavelength 1650 nm")
+    furlongs = cube.assign_coords(wavelength=("band", waves, {"units": "furlong"}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sparsehs.fit("pca", cube.drop_vars("wavelength"), 2).transform(furlongs[..., backwards])
+        sparsehs.unmix(furlongs, furlongs[0, :3].rename(x="material"))
+
+
 def test_nothing_needs_xarray():
     code = "import sys, numpy, sparsehs; sparsehs.smooth(numpy.ones((2, 3, 4)), 3); assert 'xarray' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], env=dict(os.environ, PYTHONPATH=PYTHON), check=True)

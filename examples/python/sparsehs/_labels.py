@@ -10,7 +10,7 @@ from typing import Any, Callable, TypeVar
 
 import numpy as np
 
-from ._library import _warn
+from ._library import ArgumentError, _warn
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -52,22 +52,38 @@ def _is_shift(coordinate, unit):
     return re.search("raman|shift", " ".join(map(str, said)).lower()) is not None
 
 
-def _in_nanometres(coordinate, name):
+def _in_nanometres(coordinate, name, warn):
     """The values of a coordinate of wavelengths; None, and a warning, where its unit is not known, or where it is of shifts."""
     unit = str(coordinate.attrs.get("units", coordinate.attrs.get("unit", ""))).strip()
     if _is_wavenumber(unit):
         numbers = coordinate.values.astype(np.float64)
         if _is_shift(coordinate, unit) or (numbers <= 0).any():
-            _warn("%s: its unit is %r and its least number %g: these are shifts, whose wavelengths depend on the laser's, "
-                  "so that its values are not used; give wavelengths" % (name, unit, numbers.min(initial=np.inf)))
+            warn("%s: its unit is %r and its least number %g: these are shifts, whose wavelengths depend on the laser's, "
+                 "so that its values are not used; give wavelengths" % (name, unit, numbers.min(initial=np.inf)))
             return None
         return 1e7 / numbers
     factor = _to_nanometres(unit) if unit else 1.0
     if factor is None:
-        _warn("%s: its unit %r is none of %s, so that its values are not used; give wavelengths, or set its attribute units"
-              % (name, unit, ", ".join([*UNITS, "1/cm"])))
+        warn("%s: its unit %r is none of %s, so that its values are not used; give wavelengths, or set its attribute units"
+             % (name, unit, ", ".join([*UNITS, "1/cm"])))
         return None
     return factor * coordinate.values.astype(np.float64)
+
+
+def _micrometres(lengths):
+    """The factor that makes nanometres of wavelengths without a unit: numbers are micrometres where all are below 100."""
+    return 1000.0 if len(lengths) and lengths.max() < 100 else 1.0
+
+
+def _check_wavelengths(name, given, wanted, whose):
+    """Refuses bands at other wavelengths, or in another order. Each may be off by half of the least step between those wanted."""
+    given, wanted = given * _micrometres(given), wanted * _micrometres(wanted)
+    most = max(np.diff(np.unique(wanted)).min(initial=20) / 2, 2e-6 * np.abs(wanted).max(initial=0))
+    wrong = np.flatnonzero(~(np.abs(given - wanted) <= most))
+    if wrong.size:
+        raise ArgumentError("%s: its band %d has the wavelength %g nm, expected %g nm as %s; put its bands in that order "
+                            "(.isel), or give .values, which go by places alone"
+                            % (name, wrong[0] + 1, given[wrong[0]], wanted[wrong[0]], whose))
 
 
 class _Labels:
@@ -76,19 +92,36 @@ class _Labels:
         self.band = next((name for name in cube.dims if str(name).lower() in BANDS), cube.dims[-1] if cube.dims else None)
         self.pixels = [name for name in cube.dims if name != self.band]
 
-    def values(self, x):
+    def check(self, x, name):
+        """Refuses other labels than the cube's, since values go by their places. Sizes are checked with the shapes."""
+        for dim in x.dims:
+            its, wanted = x.indexes.get(dim), self.cube.indexes.get(dim)
+            if its is None or wanted is None or len(its) != len(wanted) or its.equals(wanted):
+                continue
+            place = next((i for i, (one, other) in enumerate(zip(its, wanted)) if one != other), 0)
+            raise ArgumentError("%s: along %r its label %d is %s, expected %s as of the cube; .reindex_like() aligns it, and .values "
+                                "goes by places alone" % (name, dim, place + 1, its[place], wanted[place]))
+        its, wanted = (one.wavelengths(warn=lambda text: None) for one in (_Labels(x), self))
+        if its is not None and wanted is not None and len(its) == len(wanted):
+            _check_wavelengths(name, its, wanted, "the cube")
+
+    def values(self, x, name):
         """Of a DataArray, with dimensions of the cube in the order (pixels, bands) behind others."""
+        if isinstance(x, (list, tuple)):
+            return [self.values(one, name) for one in x] if any(map(is_labelled, x)) else x
         if not is_labelled(x):
             return x
+        if x is not self.cube:
+            self.check(x, name)
         order = [*self.pixels, self.band]
         return x.transpose(*[name for name in x.dims if name not in order], *[name for name in order if name in x.dims]).values
 
-    def wavelengths(self):
+    def wavelengths(self, warn=_warn):
         """In nanometres, or without a unit as they are; None where there is no coordinate of them."""
         for name in "wavelength", "wavelengths":
             found = self.cube.coords.get(name)
             if found is not None and found.dims == (self.band,) and found.dtype.kind in "iuf":
-                return _in_nanometres(found, name)
+                return _in_nanometres(found, name, warn)
         return None
 
     def wrap(self, values, kind, name):
@@ -123,7 +156,8 @@ def labelled(*kinds, of="cube", wavelengths=False) -> Callable[[Function], Funct
     None       it stays as it is
     a name     several values a pixel, along a dimension of this name in place of the bands; "wavelength": in the same unit
 
-    or a function of the arguments that returns one of these. wavelengths: where they are not given they come from the cube."""
+    or a function of the arguments that returns one of these. wavelengths: where they are not given they come from the cube; or a
+    function of the arguments that says so."""
     def decorate(function):
         signature = inspect.signature(function)
 
@@ -133,8 +167,10 @@ def labelled(*kinds, of="cube", wavelengths=False) -> Callable[[Function], Funct
             if bound is None or not is_labelled(bound.arguments[of]):
                 return function(*args, **given)
             labels = _Labels(bound.arguments[of])
-            args, given = map(labels.values, bound.args), {name: labels.values(value) for name, value in bound.kwargs.items()}
-            if wavelengths and given.get("wavelengths") is None:
+            args = [labels.values(value, name) for name, value in zip(bound.arguments, bound.args)]
+            given = {name: labels.values(value, name) for name, value in bound.kwargs.items()}
+            asked = wavelengths(bound.arguments) if callable(wavelengths) else wavelengths
+            if asked and given.get("wavelengths") is None:
                 given["wavelengths"] = labels.wavelengths()
             made = function(*args, **given)
             bound.apply_defaults()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from ._arrays import _cast, _count, _covariance, _cube, _data, _is_nodata, _missing, _number, _whole, _wide
-from ._labels import labelled
+from ._labels import _check_wavelengths, labelled
 from ._library import ArgumentError, _float, _only_with, _warn, _word
 from .signals import lasso, omp
 
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ._library import Progress
+
+
+def _has_wavelengths(given):
+    """Whether a method's model does."""
+    return given["self"].wavelengths is not None
 
 
 # ---- models ----------------------------------------------------------------------------------------------------------------
@@ -101,18 +106,21 @@ class Model:
         with open(path, "wb") as file:
             file.write(self.file)
 
-    def _apply(self, cube, way, outputs, components=0, valid=None, nodata=None, **work):
+    def _apply(self, cube, way, outputs, components=0, valid=None, nodata=None, wavelengths=None, **work):
         wanted = self.components if way == 1 else self.bands
         if np.shape(cube)[-1:] != (wanted,):
             raise ArgumentError("cube: its shape is %s, but the model is of %d %s" %
                                 (np.shape(cube), wanted, "components" if way == 1 else "bands"))
+        if wavelengths is not None and self.wavelengths is not None:
+            _check_wavelengths("cube", _wide(wavelengths, "wavelengths", (self.bands,)), self.wavelengths, "the model")
         return _map("apply", cube, outputs, valid, nodata, work, file=np.frombuffer(self.file, np.uint8), size=len(self.file),
                     way=way, components=components)
 
-    @labelled("component")
+    @labelled("component", wavelengths=_has_wavelengths)
     def transform(self, cube: ArrayLike, **options: Any) -> np.ndarray:
         """The components of every pixel, (lines, samples, k), or its score, (lines, samples, 1). Pixels that are missing become NaN.
-        Options: valid, nodata as of fit; threads, progress, device."""
+        Options: valid, nodata as of fit; wavelengths (bands,), of a DataArray its own: they must be the model's where it has some;
+        threads, progress, device."""
         return self._apply(cube, 0, 1 if self.kind == "rx" else self.components, **options)
 
     def _only_of(self, what, *kinds):
@@ -125,7 +133,7 @@ class Model:
         self._only_of("inverse_transform", "pca", "mnf", "ica")
         return self._apply(components, 1, self.bands, **options)
 
-    @labelled("cube")
+    @labelled("cube", wavelengths=_has_wavelengths)
     def denoise(self, cube: ArrayLike, components: int = 0, **options: Any) -> np.ndarray:
         """The pixels, rebuilt from their first `components` components (0: all that are kept). Of pca and mnf."""
         self._only_of("denoise", "pca", "mnf")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ._arrays import _array, _count, _covariance, _cube, _data, _gathered, _is_nodata, _missing, _number, _wide
-from ._labels import _to_nanometres, is_labelled, labelled
+from ._labels import _micrometres, _to_nanometres, is_labelled, labelled
 from ._library import ArgumentError, _float, _only_with, _warn, _word
 
 if TYPE_CHECKING:
@@ -72,11 +72,6 @@ def _nanometres(wavelengths, name, count, why):
     if wrong.size:
         raise ArgumentError("%s: number %d is %g, expected above 0" % (name, wrong[0] + 1, lengths[wrong[0]]))
     return lengths * _micrometres(lengths)
-
-
-def _micrometres(lengths):
-    """The factor that makes nanometres of wavelengths."""
-    return 1000.0 if len(lengths) and lengths.max() < 100 else 1.0
 
 
 # ---- bad bands -------------------------------------------------------------------------------------------------------------
