@@ -2620,6 +2620,30 @@ def test_labels_that_differ_are_refused():
         sparsehs.unmix(furlongs, furlongs[0, :3].rename(x="material"))
 
 
+@pytest.mark.parametrize("name", ["_FillValue", "missing_value", "nodata"])
+def test_missing_values_are_those_of_the_attributes(name):
+    xarray = pytest.importorskip("xarray")
+    for fill, real in ((-9999, np.float32), (np.float32(1e20), np.float32), (np.array([-9999.0]), np.float64), (-9999, np.int16)):
+        plain = scene(bands=4).astype(real)
+        plain[:5] = fill
+        cube = xarray.DataArray(plain, dims=("y", "x", "band"), attrs={name: fill, "site": "here"})
+        given = dict(nodata=float(np.reshape(fill, ())))
+        got, model = sparsehs.pca(cube, 2)
+        assert model.file == sparsehs.fit("pca", plain, 2, **given).file and got.isnull()[:5].all() and got.attrs == {"site": "here"}
+        for call in (lambda x, **given: sparsehs.rx(x, **given), lambda x, **given: sparsehs.smooth(x, 3, **given),
+                     lambda x, **given: model.denoise(x, **given), lambda x, **given: sparsehs.compare(x, x, **given)[0]):
+            the_same(call(cube).values, call(plain, **given), 0)
+        assert not sparsehs.compare(cube, cube, nodata=-1)[0].isnull().any()
+        assert np.isnan(sparsehs.compare(abs(plain), cube)[1]).sum() == 0  # only a cube's labels count
+        spectra = cube[4:7, 0].rename(y="material")
+        refused(lambda: sparsehs.unmix(cube, spectra), "endmembers: values of it are masked", TypeError)
+        mask = (cube > 0).all("band").assign_attrs(cube.attrs)
+        the_same(sparsehs.rx(cube, valid=mask).values, sparsehs.rx(plain, valid=mask.values, **given), 0)
+    odd = cube.assign_attrs({name: [1, 2]})
+    with pytest.warns(RuntimeWarning, match=re.escape(name + ": [1, 2], expected one number")):
+        sparsehs.rx(odd)
+
+
 def test_nothing_needs_xarray():
     code = "import sys, numpy, sparsehs; sparsehs.smooth(numpy.ones((2, 3, 4)), 3); assert 'xarray' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], env=dict(os.environ, PYTHONPATH=PYTHON), check=True)

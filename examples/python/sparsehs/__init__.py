@@ -15,6 +15,7 @@ A DataArray of xarray may stand for a cube, its dimensions in any order: bands a
 channel or component, else the last; lines are the first other one. Results are DataArrays with the coordinates and attributes that
 still hold. A coordinate `wavelength` (its attribute units: nm, um, mm, cm, m, Angstrom, or 1/cm of wavenumbers) is taken where
 a function asks for wavelengths; Raman shifts are not. Other DataArrays in a call must have the cube's labels in the cube's order.
+nodata, where it is not given, is what the attribute _FillValue, missing_value or nodata says.
 
 Options have the names and the defaults of sparsehs.h, and None is the default of each. Words such as "ols" are taken in any case.
 Functions of the compiled library take besides, as their signatures say,

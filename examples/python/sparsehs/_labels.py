@@ -10,6 +10,7 @@ from typing import Any, Callable, TypeVar
 
 import numpy as np
 
+from ._arrays import _is_nodata
 from ._library import ArgumentError, _warn
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -17,7 +18,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 BANDS = "band", "bands", "wavelength", "wavelengths", "channel", "component"  # names of dimensions; else bands are the last
 OF_VALUES = ("units", "long_name", "standard_name", "valid_min", "valid_max", "valid_range", "actual_range", "scale_factor",
              "add_offset")
-OF_MISSING = "_FillValue", "missing_value", "nodata"  # missing results are NaN
+OF_MISSING = "_FillValue", "missing_value", "nodata"  # of cubes; missing results are NaN
 
 
 def is_labelled(x):
@@ -86,6 +87,20 @@ def _check_wavelengths(name, given, wanted, whose):
                             % (name, wrong[0] + 1, given[wrong[0]], wanted[wrong[0]], whose))
 
 
+def _nodata(x):
+    """The number that stands for missing values as the attributes say; None where there is none. Masks keep attributes of numbers."""
+    for name in OF_MISSING if x.dtype.kind in "iuf" else ():
+        value = x.attrs.get(name)
+        try:
+            number = float("nan" if value is None else np.reshape(value, ()))
+        except (TypeError, ValueError):
+            _warn("%s: %r, expected one number; it is not used: give nodata" % (name, value))
+            continue
+        if not np.isnan(number):
+            return number
+    return None
+
+
 class _Labels:
     def __init__(self, cube):
         self.cube = cube
@@ -106,15 +121,19 @@ class _Labels:
             _check_wavelengths(name, its, wanted, "the cube")
 
     def values(self, x, name):
-        """Of a DataArray, with dimensions of the cube in the order (pixels, bands) behind others."""
+        """Of a DataArray, with dimensions of the cube in the order (pixels, bands) behind others. What is missing is masked, but for
+        the cube, which may be large: functions get its nodata."""
         if isinstance(x, (list, tuple)):
             return [self.values(one, name) for one in x] if any(map(is_labelled, x)) else x
         if not is_labelled(x):
             return x
-        if x is not self.cube:
-            self.check(x, name)
         order = [*self.pixels, self.band]
-        return x.transpose(*[name for name in x.dims if name not in order], *[name for name in order if name in x.dims]).values
+        values = x.transpose(*[name for name in x.dims if name not in order], *[name for name in order if name in x.dims]).values
+        if x is self.cube:
+            return values
+        self.check(x, name)
+        nodata = _nodata(x)
+        return values if nodata is None else np.ma.masked_where(_is_nodata(values, nodata), values)
 
     def wavelengths(self, warn=_warn):
         """In nanometres, or without a unit as they are; None where there is no coordinate of them."""
@@ -157,7 +176,7 @@ def labelled(*kinds, of="cube", wavelengths=False) -> Callable[[Function], Funct
     a name     several values a pixel, along a dimension of this name in place of the bands; "wavelength": in the same unit
 
     or a function of the arguments that returns one of these. wavelengths: where they are not given they come from the cube; or a
-    function of the arguments that says so."""
+    function of the arguments that says so. nodata comes from its attributes likewise."""
     def decorate(function):
         signature = inspect.signature(function)
 
@@ -172,6 +191,8 @@ def labelled(*kinds, of="cube", wavelengths=False) -> Callable[[Function], Funct
             asked = wavelengths(bound.arguments) if callable(wavelengths) else wavelengths
             if asked and given.get("wavelengths") is None:
                 given["wavelengths"] = labels.wavelengths()
+            if given.get("nodata") is None:
+                given["nodata"] = _nodata(labels.cube)
             made = function(*args, **given)
             bound.apply_defaults()
             which = [kind(bound.arguments) if callable(kind) else kind for kind in kinds]
