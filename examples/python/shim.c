@@ -713,25 +713,39 @@ static shs_status apply_pca(const shs_context *ctx, const shs_pca *pca, const sh
     return shs_pca_denoise(ctx, pca, components, cube, sink);
 }
 
-/* way: 0 = to components or scores, 1 = the way back, 2 = rebuilt from `components` of them. */
-ENTRY(apply, (CALL, CUBE, const void *file, size_t size, int way, int components, void *out,
-              shs_type out_type)) {
-    CONTEXT;
-    THE_CUBE;
-    shs_model model = SHS_ZERO;
+/* *model is to be given back by shim_model_free. */
+ENTRY(model_load, (const void *file, size_t size, void **model)) {
+    shs_model *made = malloc(sizeof *made);
     shim_file from = SHS_ZERO;
-    const shs_sink sink = sink_of(out, out_type);
     shs_status status;
+    if (!made) return SHS_NO_MEMORY;
     from.bytes = file;
     from.size = size;
-    status = shs_model_load(&ctx, fetch, &from, &model);
-    if (status != SHS_OK) return status;
-    if (model.kind == SHS_MODEL_ICA) status = apply_ica(&ctx, &model.ica, &cube, way, &sink);
-    else if (model.kind != SHS_MODEL_RX) status = apply_pca(&ctx, &model.pca, &cube, way, components, &sink);
-    else if (way == 0) status = shs_rx_transform(&ctx, &model.pca, &cube, &sink);
-    else status = SHS_UNSUPPORTED;
-    shs_model_free(&ctx, &model);
+    status = shs_model_load(NULL, fetch, &from, made);
+    if (status != SHS_OK) {
+        free(made);
+        made = NULL;
+    }
+    *model = made;
     return status;
+}
+
+EXPORT void shim_model_free(void *model);
+EXPORT void shim_model_free(void *model) {
+    shs_model_free(NULL, model);
+    free(model);
+}
+
+/* way: 0 = to components or scores, 1 = the way back, 2 = rebuilt from `components` of them. */
+ENTRY(apply, (CALL, CUBE, const void *model, int way, int components, void *out, shs_type out_type)) {
+    CONTEXT;
+    THE_CUBE;
+    const shs_model *m = model;
+    const shs_sink sink = sink_of(out, out_type);
+    if (m->kind == SHS_MODEL_ICA) return apply_ica(&ctx, &m->ica, &cube, way, &sink);
+    if (m->kind != SHS_MODEL_RX) return apply_pca(&ctx, &m->pca, &cube, way, components, &sink);
+    if (way == 0) return shs_rx_transform(&ctx, &m->pca, &cube, &sink);
+    return SHS_UNSUPPORTED;
 }
 
 /* labels: lines x samples. ranks: one a class, the components that its scores are of. */

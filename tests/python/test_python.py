@@ -2,6 +2,7 @@
 
 import _thread
 import ast
+import copy
 import inspect
 import json
 import math
@@ -1820,6 +1821,40 @@ def test_models_are_kept(tmp_path):
         sparsehs.Model(damaged).transform(cube)
     with pytest.raises(ValueError, match="model"):
         sparsehs.Model(damaged[:90])
+
+
+def test_models_are_loaded_once_and_freed(monkeypatch):
+    from sparsehs._library import _double, _float, _Library
+    called, freed, real_call = [], [], _Library.call
+
+    def call(library, name, *args, **given):
+        called.append(name)
+        return real_call(library, name, *args, **given)
+
+    monkeypatch.setattr(_Library, "call", call)
+    for library in _float, _double:
+        free = getattr(library.c, "shim_model_free", None)
+        monkeypatch.setattr(library.c, "shim_model_free", lambda model, free=free: freed.append(free(model)), raising=False)
+    cube = scene()
+    for kind in "pca", "mnf", "ica", "rx":
+        model, again = sparsehs.fit(kind, cube, 3), []
+        want = model.transform(cube)
+        workers = [threading.Thread(target=lambda: again.append(model.transform(cube))) for _ in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        model.transform(cube.astype(np.float32))
+        assert called.count("apply") == 6 and called.count("model_load") == 2  # in double and in float
+        assert len(again) == 4 and all(np.array_equal(one, want) for one in again)
+        copied = copy.deepcopy(model)
+        del model
+        assert len(freed) == 2
+        assert np.array_equal(copied.transform(cube), want)
+        del copied
+        assert len(freed) == 3
+        called.clear()
+        freed.clear()
 
 
 def test_models_are_those_of_hypercube(tmp_path):

@@ -222,7 +222,8 @@ class _Library:
                        "size_t": np.dtype(np.uintp), "unsigned char": np.dtype(np.uint8)}
         for name in "text", "name", "build_info", "device_name", "value":
             getattr(self.c, "shim_" + name).restype = ctypes.c_char_p
-        self.c.shim_free.argtypes = self.c.shim_device_close.argtypes = self.c.shim_device_name.argtypes = [ctypes.c_void_p]
+        for name in "free", "model_free", "device_close", "device_name":
+            getattr(self.c, "shim_" + name).argtypes = [ctypes.c_void_p]
         self.values, self.entries, self.devices, self.lock = {}, {}, {}, threading.Lock()
         self.lost_devices = False
         value = ctypes.c_int()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import weakref
 import zlib
 from typing import TYPE_CHECKING, overload
 
@@ -59,8 +60,10 @@ class Model:
     converged: np.ndarray
     reports: np.ndarray
 
+    _loaded: dict[Any, ctypes.c_void_p]  # by each library, which frees it with the model
+
     def __init__(self, file: bytes | bytearray | memoryview) -> None:
-        self.file = bytes(file)
+        self.file, self._loaded = bytes(file), {}
         head = self.file[:64]
         if len(self.file) < 68 or head[:8] != b"SHSmodel" or zlib.crc32(head[:60]) != int.from_bytes(head[60:], "little"):
             raise ArgumentError("model: the file is not one of sparsehs, or damaged")
@@ -113,8 +116,16 @@ class Model:
                                 (np.shape(cube), wanted, "components" if way == 1 else "bands"))
         if wavelengths is not None and self.wavelengths is not None:
             _check_wavelengths("cube", _wide(wavelengths, "wavelengths", (self.bands,)), self.wavelengths, "the model")
-        return _map("apply", cube, outputs, valid, nodata, work, file=np.frombuffer(self.file, np.uint8), size=len(self.file),
-                    way=way, components=components)
+        return _map("apply", cube, outputs, valid, nodata, work, model=self._load, way=way, components=components)
+
+    def _load(self, library):
+        """What this library has made of the file. Of two threads that come first both load it."""
+        if library not in self._loaded:
+            model = ctypes.c_void_p()
+            library.call("model_load", file=np.frombuffer(self.file, np.uint8), size=len(self.file), model=ctypes.byref(model))
+            weakref.finalize(self, library.c.shim_model_free, model).atexit = False  # a thread may still be at work
+            self._loaded[library] = model
+        return self._loaded[library]
 
     @labelled("component", wavelengths=_has_wavelengths)
     def transform(self, cube: ArrayLike, **options: Any) -> np.ndarray:
@@ -151,10 +162,13 @@ KINDS = dict(dict.fromkeys(OF_MNF, ("mnf",)), **dict.fromkeys(OF_RX, ("rx",)), *
              variance=("pca", "mnf", "rx"), correlation=("pca", "rx"))  # of the options of fit that not all kinds take
 
 
-def _map(name, cube, outputs, valid, nodata, work, real=None, **given):
-    """Calls a function that gives each pixel `outputs` values of the type real (None: the library's); missing pixels get NaN."""
+def _map(name, cube, outputs, valid, nodata, work, real=None, model=None, **given):
+    """Calls a function that gives each pixel `outputs` values of the type real (None: the library's); missing pixels get NaN.
+    model: what loads one into a library."""
     library, a, pixels = _cube(cube, valid, nodata)
     out = np.empty(a.shape[:2] + (outputs,), real or library.real)
+    if model:
+        given["model"] = model(library)
     if out.size:
         library.call(name, **work, **pixels, **given, out=out, out_type=out.dtype.name)
     return out[0] if np.ndim(cube) == 2 else out
