@@ -1004,6 +1004,21 @@ def test_units_of_a_coordinate_of_wavelengths():
     assert np.array_equal(plain, sparsehs.smooth(cube[..., order], 5), equal_nan=True)
 
 
+def test_known_units_of_small_wavelengths_are_not_guessed():
+    xarray = pytest.importorskip("xarray")
+    cube, waves = scene(), np.linspace(50, 70, 12)
+    plain = sparsehs.derivative(cube, wavelengths=waves + 1000)
+    for factor, unit in ((1, "nm"), (10, "Angstrom"), (1e-3, "um")):
+        labelled = xarray.DataArray(cube, dims=("y", "x", "band"), coords=dict(wavelength=("band", waves * factor, {"units": unit})))
+        the_same(sparsehs.derivative(labelled).values, plain, 1e-9)
+        model = sparsehs.fit("pca", labelled, 2)
+        assert np.allclose(model.wavelengths, waves) and model.transform(labelled).shape == (40, 50, 2)
+    numbers = labelled.assign_coords(wavelength=("band", 1e7 / waves, {"units": "1/cm"}))
+    the_same(sparsehs.derivative(numbers).values, plain, 1e-9)
+    bare = labelled.assign_coords(wavelength=("band", waves))
+    the_same(1000 * sparsehs.derivative(bare).values, plain, 1e-9)
+
+
 def test_shifts_are_no_wavenumbers():
     xarray = pytest.importorskip("xarray")
     cube = hour()

@@ -53,6 +53,10 @@ def _is_shift(coordinate, unit):
     return re.search("raman|shift", " ".join(map(str, said)).lower()) is not None
 
 
+class _Known(np.ndarray):
+    """Wavelengths that are in nanometres, however small, since their unit is known."""
+
+
 def _in_nanometres(coordinate, name, warn):
     """The values of a coordinate of wavelengths; None, and a warning, where its unit is not known, or where it is of shifts."""
     unit = str(coordinate.attrs.get("units", coordinate.attrs.get("unit", ""))).strip()
@@ -62,18 +66,21 @@ def _in_nanometres(coordinate, name, warn):
             warn("%s: its unit is %r and its least number %g: these are shifts, whose wavelengths depend on the laser's, "
                  "so that its values are not used; give wavelengths" % (name, unit, numbers.min(initial=np.inf)))
             return None
-        return 1e7 / numbers
-    factor = _to_nanometres(unit) if unit else 1.0
+        return (1e7 / numbers).view(_Known)
+    if not unit:
+        return coordinate.values.astype(np.float64)
+    factor = _to_nanometres(unit)
     if factor is None:
         warn("%s: its unit %r is none of %s, so that its values are not used; give wavelengths, or set its attribute units"
              % (name, unit, ", ".join([*UNITS, "1/cm"])))
         return None
-    return factor * coordinate.values.astype(np.float64)
+    return (factor * coordinate.values.astype(np.float64)).view(_Known)
 
 
 def _micrometres(lengths):
-    """The factor that makes nanometres of wavelengths without a unit: numbers are micrometres where all are below 100."""
-    return 1000.0 if len(lengths) and lengths.max() < 100 else 1.0
+    """The factor that makes nanometres of wavelengths. Without a unit they are micrometres where all are below 100."""
+    known = isinstance(lengths, _Known)
+    return 1000.0 if not known and np.max(lengths, initial=0) < 100 else 1.0
 
 
 def _check_wavelengths(name, given, wanted, whose):

@@ -63,7 +63,7 @@ def _each_pixel(cube, outputs, function, valid, nodata, gaps=False):
 # ---- wavelengths -----------------------------------------------------------------------------------------------------------
 
 def _nanometres(wavelengths, name, count, why):
-    """In nanometres. Numbers are micrometres where all are below 100. count: so many are expected, -1: any number."""
+    """In nanometres. Numbers without a unit are micrometres where all are below 100. count: so many are expected, -1: any number."""
     if wavelengths is None:
         raise ArgumentError("%s: None, expected a number above 0 for each%s, in nanometres or micrometres, as %s needs them"
                             % (name, " of %d bands" % count if count >= 0 else " band", why))
@@ -71,7 +71,7 @@ def _nanometres(wavelengths, name, count, why):
     wrong = np.flatnonzero(~((lengths > 0) & np.isfinite(lengths)))
     if wrong.size:
         raise ArgumentError("%s: number %d is %g, expected above 0" % (name, wrong[0] + 1, lengths[wrong[0]]))
-    return lengths * _micrometres(lengths)
+    return lengths * _micrometres(wavelengths)
 
 
 # ---- bad bands -------------------------------------------------------------------------------------------------------------
@@ -333,7 +333,7 @@ def resample(cube: ArrayLike, centres: ArrayLike, fwhm: ArrayLike | None = None,
     between its bands. Returns the spectra (..., K), and inside (centres,): which bands these are. Those with less than 95 % of
     their response within the wavelengths of the spectra are left out, and those in a gap of them. Options: see smooth."""
     at = _nanometres(centres, "centres", -1, "resample")
-    widths = _distances(at) if fwhm is None else _wide(fwhm, "fwhm", at.shape) * _micrometres(np.asarray(centres))
+    widths = _distances(at) if fwhm is None else _wide(fwhm, "fwhm", at.shape) * _micrometres(centres)
     if not (widths > 0).all():
         raise ArgumentError("fwhm: %g, expected above 0" % widths[~(widths > 0)][0])
     made, inside = _resampled(cube, at, widths, wavelengths=wavelengths, gaps=gaps, valid=valid, nodata=nodata)
