@@ -1822,6 +1822,27 @@ def test_components_that_have_not_converged_are_warned_of():
         estimators.ICA(3).fit(X)
 
 
+def test_start_of_ica_says_how_many_components():
+    cube = np.random.default_rng(5).laplace(size=(2000, 6)) @ np.random.default_rng(6).normal(size=(6, 6))
+    few = dict(iterations=3, tolerance=-1.0)
+    for count in 2, 6:
+        model = sparsehs.fit("ica", cube, start=np.eye(count), **few)
+        assert model.file == sparsehs.fit("ica", cube, count, start=np.eye(count), **few).file and model.components == count
+    for start, shape in ((np.eye(7), "6, 6"), (np.eye(6)[:2], "2, 2"), (3.0, "6, 6"), (np.zeros((0, 0)), "1, 1")):
+        refused(lambda: sparsehs.fit("ica", cube, start=start), r"start: its shape is .*, expected \(" + shape)
+
+
+def test_options_that_leave_no_component_or_route():
+    cube = np.random.default_rng(5).normal(size=(500, 6))
+    for contrast in "tanh", "Gauss", "skew":
+        refused(lambda: sparsehs.fit("ica", cube, contrast=contrast, route="Moments"),
+                "route 'moments': given with contrast '%s', expected with 'pow3' alone" % contrast.lower())
+    sparsehs.fit("ica", cube, contrast="POW3", route="moments", tolerance=-1.0, iterations=2)
+    with pytest.raises(ValueError, match="skip: 5, expected below the number of components, which rank, variance") as caught:
+        sparsehs.fit("rx", cube, variance=0.5, skip=5)
+    assert caught.value.status == "SHS_RANK_TOO_LOW"
+
+
 def test_models_are_kept(tmp_path):
     cube = scene()
     for kind in "pca", "mnf", "ica", "rx":

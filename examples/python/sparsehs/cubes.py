@@ -191,7 +191,8 @@ def fit(kind: str, cube: ArrayLike, components: int | None = None, *, valid: Arr
            estimated; or noise (bands, bands), its covariance
     rx     those of pca; skip (0): so many first components are left out; trim (0, at most 0.5): the share of the pixels, those of the
            highest scores, that the statistics leave out in each of trim_rounds (3) rounds; trim_rounds is refused without trim
-    ica    contrast ("pow3", "tanh", "gauss", "skew"), approach ("deflation", "symmetric"), route ("auto", "moments", "sweep"),
+    ica    contrast ("pow3", "tanh", "gauss", "skew"), approach ("deflation", "symmetric"), route ("auto", "moments", which takes
+           pow3 alone, "sweep"),
            iterations (200), tolerance (1e-8: of 1 - |cos| of the angle that a step turns by; below 0: all iterations are run),
            restarts (3; 0: none) of a component that does not converge, plain_steps (0), random_start (0), seed (0), start
            (components, components), order ("kurtosis", "negentropy", "extraction"), eigenvalue_at_least, divisor, precise"""
@@ -208,6 +209,8 @@ def _fit(kind, cube, components, unconverged, /, *, valid=None, nodata=None, noi
     for name, other in ("noise", "neighbours"), ("noise", "noise_residual"), ("start", "random_start"):
         if dict(noise=noise, start=start)[name] is not None and options.get(other):
             raise ArgumentError("%s: cannot be used together with %s; leave one of the two out" % (other, name))
+    words = {name: _float.word(name, options[name]) for name in ("route", "contrast") if options.get(name) is not None}
+    _only_with("route 'moments'", words.get("route") == "moments", "contrast", words.get("contrast", "pow3"), ("pow3",))
     library, a, given = _cube(cube, valid, nodata)
     n = given["bands"]
     if a.size == 0:
@@ -217,14 +220,22 @@ def _fit(kind, cube, components, unconverged, /, *, valid=None, nodata=None, noi
     _check_skip(options.get("skip"), n)
     if noise is not None:
         options["noise"] = _covariance(noise, "noise", n)
-    for name, array, shape in ("start", start, (components or n,) * 2), ("wavelengths", wavelengths, (n,)):
-        if array is not None:
-            options[name] = _wide(array, name, shape)
+    if start is not None:
+        components = components or max(1, min((n, *np.shape(start))))
+        options["start"] = _wide(start, "start", (components, components))
+    if wavelengths is not None:
+        options["wavelengths"] = _wide(wavelengths, "wavelengths", (n,))
     if options.get("restarts") == 0:
         options["restarts"] = -1  # the library takes 0 for its default, and a number below 0 for none
     file, size = ctypes.c_void_p(), np.zeros(1, np.uintp)
-    library.call("fit", options, threads, progress, device, kind=kind, components=components, file=ctypes.byref(file), size=size,
-                 **given)
+    try:
+        library.call("fit", options, threads, progress, device, kind=kind, components=components, file=ctypes.byref(file), size=size,
+                     **given)
+    except ArgumentError as error:
+        if error.status == "SHS_RANK_TOO_LOW" and components is None and options.get("skip"):
+            error.args = ("skip: %d, expected below the number of components, which rank, variance or eigenvalue_at_least leaves"
+                          % options["skip"],)
+        raise
     try:
         model = Model(ctypes.string_at(file, int(size[0])))
     finally:
