@@ -88,6 +88,8 @@ class KSVD(_Estimator):
                                       shuffle=False, state=getattr(self, "state_", None), start=start, seed=self.seed,
                                       nonnegative=bool(self.nonnegative), forgetting=self.forgetting_, **self._work())
         self.components_, self.n_iter_ = self.state_.D, self.state_.batches
+        self.history_ = self.state_.history  # of this call: its errors are of each batch before it was learnt from
+        self.error_ = float(self.history_["rmse"][-1])
         return self
 
     def _codes(self, X, errors=False):

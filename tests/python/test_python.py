@@ -1822,6 +1822,13 @@ def test_components_that_have_not_converged_are_warned_of():
         estimators.ICA(3).fit(X)
 
 
+def test_int8_is_compared_with_nodata_as_other_integers_are():
+    cube = np.random.default_rng(0).integers(-9, 9, (20, 30, 4))
+    for kind in np.int8, np.int16, np.int32:
+        assert not np.isnan(sparsehs.rx(cube.astype(kind), nodata=5.0000001)).any()
+        the_same(sparsehs.rx(cube.astype(kind), nodata=5), sparsehs.rx(cube, nodata=5), 1e-4)
+
+
 def test_start_of_ica_says_how_many_components():
     cube = np.random.default_rng(5).laplace(size=(2000, 6)) @ np.random.default_rng(6).normal(size=(6, 6))
     few = dict(iterations=3, tolerance=-1.0)
@@ -2721,6 +2728,16 @@ def test_nothing_needs_xarray():
 
 
 # ---- scikit-learn ------------------------------------------------------------------------------------------------------------
+
+def test_errors_of_ksvd_are_of_its_last_fit():
+    import sparsehs_sklearn as estimators
+    Y, _, _ = planted()
+    model = estimators.KSVD(48, 3, batch_size=100).fit(Y)
+    before = model.error_
+    model.partial_fit(Y[:250])
+    assert len(model.history_["rmse"]) == 3 and model.error_ == model.history_["rmse"][-1] != before
+    assert np.isfinite(estimators.KSVD(48, 3).partial_fit(Y).error_)
+
 
 def test_estimators_pass_the_checks_of_sklearn():
     import sparsehs_sklearn as estimators

@@ -238,7 +238,7 @@ def _cube(cube, valid=None, nodata=None):
     if a.ndim != 3 or a.shape[2] < 1:
         raise ArgumentError("cube: its shape is %s, expected (lines, samples, bands) or (pixels, bands)" % (np.shape(cube),))
     if a.dtype.name not in _IN_FLOAT + _IN_DOUBLE:
-        a = a.astype(np.uint8 if a.dtype.kind == "b" else np.float32 if a.dtype == np.int8 else np.float64)
+        a = a.astype(np.uint8 if a.dtype.kind == "b" else np.int16 if a.dtype == np.int8 else np.float64)
     library = _float if a.dtype.name in _IN_FLOAT else _double
     broken = [step % a.itemsize or step == 0 for step, count in zip(a.strides, a.shape) if count > 1]
     if any(broken) or not a.flags.aligned:
