@@ -1829,6 +1829,22 @@ def test_int8_is_compared_with_nodata_as_other_integers_are():
         the_same(sparsehs.rx(cube.astype(kind), nodata=5), sparsehs.rx(cube, nodata=5), 1e-4)
 
 
+def test_nullable_tables_of_pandas_are_numbers():
+    pandas = pytest.importorskip("pandas")
+    Y, D, _ = planted(m=50)
+    table = pandas.DataFrame(Y)
+    for nullable, plain in ((table.convert_dtypes(), Y), (table.astype("Float32"), Y.astype(np.float32)),
+                            (pandas.DataFrame(Y.round()).convert_dtypes(), Y.round())):
+        want, got = sparsehs.omp(D, plain, 3), sparsehs.omp(D, nullable, 3)
+        assert np.array_equal(got.coefs, want.coefs) and got.coefs.dtype == want.coefs.dtype
+    Y[3, 4] = table.loc[3, 4] = np.nan
+    for one in sparsehs.omp(D, table.convert_dtypes(), 3, skip_nan=True), sparsehs.omp(D, table.astype("Float64"), 3, skip_nan=True):
+        assert np.array_equal(one.coefs, sparsehs.omp(D, Y, 3, skip_nan=True).coefs)
+    assert np.isnan(sparsehs.similarity(table.convert_dtypes(), D[0])[3])
+    for wrong in table.astype(str), table.astype(object):
+        refused(lambda: sparsehs.omp(D, wrong, 3), "signals: must be numbers, but its type is object", TypeError)
+
+
 def test_start_of_ica_says_how_many_components():
     cube = np.random.default_rng(5).laplace(size=(2000, 6)) @ np.random.default_rng(6).normal(size=(6, 6))
     few = dict(iterations=3, tolerance=-1.0)

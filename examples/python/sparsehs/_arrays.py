@@ -28,13 +28,22 @@ def _missing(x):
     return None
 
 
+def _of_table(x):
+    """A table of pandas whose types are nullable as floats, with NaN where nothing is: NumPy makes objects of it."""
+    own = np.ravel(getattr(x, "dtypes", ()))
+    types = [getattr(one, "numpy_dtype", one) for one in own]
+    if not any(hasattr(one, "numpy_dtype") for one in own) or any(one.kind not in "buif" for one in types):
+        return x
+    return x.to_numpy(np.result_type(np.float32, *types), na_value=np.nan)
+
+
 def _array(x, name, advice=NO_MASK):
     """Real numbers. Sparse matrices become dense; masked arrays must have nothing masked, and `advice` says what to do else."""
     if _missing(x) is not None:
         raise TypeError("%s: values of it are masked, which is not understood here; %s" % (name, advice))
     if hasattr(x, "toarray") and hasattr(x, "nnz"):  # scipy.sparse
         x = x.toarray()
-    x = np.asarray(x)
+    x = np.asarray(_of_table(x))
     if x.dtype.kind == "c":
         raise TypeError("%s: complex numbers are not supported; give real and imaginary parts as two real arrays (over a real "
                         "dictionary, omp(groups=...) lets the two parts of a signal share their atoms)" % name)
