@@ -53,8 +53,8 @@ static shs_omp_options denoise_coding(const denoising *how, int p, int channels)
    in `picture`. */
 static shs_real denoise_own_weight(const denoising *how) { return (shs_real)(30 / how->sigma); }
 
-/* Learns how->atoms atoms of *p values from random patches without hidden pixels (where there are none, from any); the caller
-   frees them. report may be NULL. */
+/* Learns how->atoms atoms of *p values from random patches, with hidden pixels only where there are too few without; so these
+   must hold what visible ones might (picture_fill_hidden). The caller frees the atoms. report may be NULL. */
 static shs_real *denoise_learn(const shs_context *ctx, const picture *noisy, const denoising *how, int *p,
                                shs_ksvd_report *report) {
     shs_patches set = SHS_ZERO;
@@ -68,17 +68,11 @@ static shs_real *denoise_learn(const shs_context *ctx, const picture *noisy, con
     set.seed = how->seed;
     set.keep_mean = denoise_in_colour(how, noisy->channels);
     shown = picture_shown_patches(noisy, &set, p);
-    if (shown.count == 0) {
-        picture any = *noisy;
-        any.alpha = NULL;
-        free(shown.which);
-        shown = picture_shown_patches(&any, &set, p);
-    }
-    Y = ALLOCATE(shs_real, values_of(shown.count, *p));
+    Y = ALLOCATE(shs_real, values_of(shown.all, *p));
     D = ALLOCATE(shs_real, elements(how->atoms, *p));
-    check(picture_take_patches(ctx, noisy, &shown, 0, shown.count, *p, Y), "taking the patches");
+    check(picture_take_patches(ctx, noisy, &shown, 0, shown.all, *p, Y), "taking the patches");
     free(shown.which);
-    if (set.keep_mean) denoise_scale_means(*p, noisy->channels, shown.count, sqrt(1 + how->gamma), Y);
+    if (set.keep_mean) denoise_scale_means(*p, noisy->channels, shown.all, sqrt(1 + how->gamma), Y);
     learning.iterations = how->iterations;
     learning.parallel_atoms = how->parallel_atoms;
     learning.seed = how->seed;
@@ -88,7 +82,7 @@ static shs_real *denoise_learn(const shs_context *ctx, const picture *noisy, con
     learning.coding = denoise_coding(how, *p, noisy->channels);
     work.p = *p;
     work.n = how->atoms;
-    work.m = shown.count;
+    work.m = shown.all;
     work.Y = Y;
     work.D = D;
     work.learning = &learning;

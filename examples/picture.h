@@ -153,28 +153,31 @@ static inline int picture_patch_hidden(const picture *a, const shs_patches *set,
     return 0;
 }
 
-/* Random patches without hidden pixels. */
+/* Random patches, first those without hidden pixels. */
 typedef struct shown_patches {
     shs_patches set;
-    size_t count;
-    size_t *which; /* their numbers in the set; NULL: the first ones */
+    size_t count;  /* without hidden pixels */
+    size_t all;    /* with others behind them: as many as were asked for, or all there are */
+    size_t *which; /* their numbers in the set; NULL: nothing is hidden, and they are those of the set */
 } shown_patches;
 
-/* As many as the set has, or all there are. Where nothing is hidden they are those of the set. */
 static inline shown_patches picture_shown_patches(const picture *a, const shs_patches *set, int *p) {
     const shs_image image = picture_image(a);
     shown_patches s;
-    size_t i, m, most = shs_patches_count(&image, set, p);
+    size_t i, last;
     s.set = *set;
-    s.count = most;
+    s.all = s.count = shs_patches_count(&image, set, p);
     s.which = NULL;
-    if (!a->alpha || most == 0) return s;
-    s.set.count = picture_area(a); /* all */
+    if (!a->alpha) return s;
+    s.set.count = picture_area(a); /* of these all */
+    last = shs_patches_count(&image, &s.set, NULL);
+    s.which = ALLOCATE(size_t, last);
     s.count = 0;
-    s.which = ALLOCATE(size_t, most);
-    m = shs_patches_count(&image, &s.set, NULL);
-    for (i = 0; i < m && s.count < most; i++)
-        if (!picture_patch_hidden(a, &s.set, i)) s.which[s.count++] = i;
+    for (i = 0; s.count < last; i++) {
+        if (picture_patch_hidden(a, &s.set, i)) s.which[--last] = i;
+        else s.which[s.count++] = i;
+    }
+    if (s.count > s.all) s.count = s.all;
     return s;
 }
 
