@@ -367,8 +367,8 @@ static inline int png_orientation(const unsigned char *data, size_t size) {
     return 1;
 }
 
-/* Refuses a PNG whose check sums tell of damage, which stb_image does not look at. Chunks that a picture can do without, whose
-   first letter is small, may be as they are. */
+/* Refuses a PNG with a wrong check sum, which stb_image does not look at. Optional chunks count, too: tRNS and eXIf change what
+   is seen, and a chunk with a damaged name may have been one of them. */
 static inline void png_check(const char *name, const unsigned char *data, size_t size) {
     const unsigned char *body;
     const char *kind;
@@ -379,7 +379,7 @@ static inline void png_check(const char *name, const unsigned char *data, size_t
     while ((kind = png_next(data, size, &at, &body, &length)) != NULL) {
         const uint32_t sum = ~png_crc(table, 0xFFFFFFFFu, kind, length + 4);
         number++;
-        if (!islower((unsigned char)*kind) && sum != big_endian(body + length, 4))
+        if (sum != big_endian(body + length, 4))
             fail(EXIT_ERROR, "%s: it is damaged: its chunk %.4s, number %d, has the check sum 0x%08X, but says 0x%08X", name,
                  kind, number, (unsigned)sum, big_endian(body + length, 4));
         if (!memcmp(kind, "IEND", 4)) return;

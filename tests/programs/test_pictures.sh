@@ -208,46 +208,59 @@ if [ "$stb" ]; then
     check "alpha goes through superres" bash -c "'$superres' --reduce clear.png less.png && ./copy less.png c.pgm - && [ \"\$(sed -n 2p c.pgm)\" = '12 12' ]"
     check "alpha into PGM: says so" bash -c "'$denoise' clear.png c.pgm --sigma 20 $few 2>&1 | grep -q 'c.pgm: only .png holds transparency'"
     check "16 bits go through denoise" bash -c "'$denoise' deep.png deep_out.png --sigma 20 $few && ./copy deep_out.png c.pgm && [ \"\$(sed -n 3p c.pgm)\" = 65535 ]"
-    # Each bit of the chunks that a picture is of is told by a check sum.
+    # Each bit of a chunk is told by a check sum.
     size=$(wc -c <drawn.png)
-    flipped() { head -c "$1" drawn.png
-        printf "\\$(printf %o $(($(tail -c +$(($1 + 1)) drawn.png | head -c 1 | od -An -tu1) ^ $2)))"
-        tail -c +$(($1 + 2)) drawn.png; }
+    flipped() { head -c "$2" "$1"
+        printf "\\$(printf %o $(($(tail -c +$(($2 + 1)) "$1" | head -c 1 | od -An -tu1) ^ $3)))"
+        tail -c +$(($2 + 2)) "$1"; }
     for at in 17 60 300 $((size / 2)) $((size / 3)) $((size - 30)) $((size - 18)); do
         for bit in 1 16; do
-            flipped $at $bit >flipped.png
+            flipped drawn.png $at $bit >flipped.png
             check "a bit of byte $at is flipped" bash -c "./copy flipped.png flipped.pgm 2>err.txt; [ \$? -eq 1 ]"
             check "a bit of byte $at is flipped: says so" grep -q 'flipped.png: it is damaged: its chunk I' err.txt
         done
     done
-    # EXIF's orientation, in a PNG (behind its header of 33 bytes) and in a JPEG of 16 x 8 pixels (behind its first two).
+    # with_chunk: six.png with the chunk from standard input, its name and its body, behind the header of 33 bytes.
     printf 'P2\n3 2\n255\n1 2 3\n4 5 6\n' >six.pgm
     ./plain_copy six.pgm six.png
+    byte() { printf "\\$(printf %03o $1)"; }
+    crc() { gzip -c | tail -c 8 | od -An -v -tu1 -N4 | { read -r a b c d; byte $d; byte $c; byte $b; byte $a; }; }
+    with_chunk() { cat >chunk; head -c 33 six.png; printf '\0\0\0'; byte $(($(wc -c <chunk) - 4)); cat chunk; crc <chunk; tail -c +34 six.png; }
+    # What is beside the pixels counts as much: a grey that is transparent, the orientation.
+    for chunk in 'tRNS\0\002' 'eXIfMM\0*\0\0\0\010\0\001\001\022\0\003\0\0\0\001\0\006\0\0\0\0\0\0'; do
+        kind=${chunk%%[M\\]*}
+        printf "$chunk" | with_chunk >beside.png
+        check "$kind: is read" ./copy beside.png same.png
+        for at in 37 42; do
+            flipped beside.png $at 1 >flipped.png
+            check "$kind: a bit of byte $at is flipped" bash -c "./copy flipped.png flipped.pgm 2>err.txt; [ \$? -eq 1 ]"
+            check "$kind: a bit of byte $at is flipped: says so" grep -q 'flipped.png: it is damaged: its chunk .*, number 2,' err.txt
+        done
+    done
+    # EXIF's orientation, in a PNG and in a JPEG of 16 x 8 pixels (behind its first two bytes).
     tiff() { set -- "$(printf %03o $1)" $2; if [ $2 = II ]; then printf "II*\\0\\010\\0\\0\\0\\001\\0\\022\\001\\003\\0\\001\\0\\0\\0\\$1\\0\\0\\0\\0\\0\\0\\0"
         else printf "MM\\0*\\0\\0\\0\\010\\0\\001\\001\\022\\0\\003\\0\\0\\0\\001\\0\\$1\\0\\0\\0\\0\\0\\0"; fi; }
-    with_exif() { head -c 33 six.png; printf '\0\0\0\032eXIf'; tiff "$@"; printf '\0\0\0\0'; tail -c +34 six.png; }
     shown() { ./copy turned.png turned.pgm && tail -n +4 turned.pgm | od -An -v -tu1 | tr -s ' '; }
     set -- "1 2 3 4 5 6" "3 2 1 6 5 4" "6 5 4 3 2 1" "4 5 6 1 2 3" "1 4 2 5 3 6" "4 1 5 2 6 3" "6 3 5 2 4 1" "3 6 2 5 1 4"
     for o in 1 2 3 4 5 6 7 8; do
         for order in II MM; do
-            with_exif $o $order >turned.png
+            { printf eXIf; tiff $o $order; } | with_chunk >turned.png
             check "orientation $o, $order" test "$(shown)" = " $1"
         done
         shift
     done
     # What a picture says of its colours: a gamma, a profile (of which only the name is looked at, packed by zlib in a PNG).
-    with_chunk() { head -c 33 six.png; printf "\\0\\0\\0\\$(printf %o $1)$2"; printf '\0\0\0\0'; tail -c +34 six.png; }
     left_out() { ./copy colours.png a.pgm 2>err.txt && cmp a.pgm six_again.pgm && grep -q "$1" err.txt; }
     ./copy six.png six_again.pgm
-    with_chunk 4 'gAMA\0\001\206\240' >colours.png
+    printf 'gAMA\0\001\206\240' | with_chunk >colours.png
     check "a gamma of 1: says that it is left out" left_out "colours.png: its gamma, which is not sRGB's, is left out: values"
-    with_chunk 4 'gAMA\0\0\261\217' >colours.png
+    printf 'gAMA\0\0\261\217' | with_chunk >colours.png
     check "a gamma of 1 / 2.2 is sRGB's" bash -c "./copy colours.png a.pgm 2>&1 | cmp - /dev/null"
-    with_chunk 21 'iCCPp\0\0\170\001\001\007\0\370\377Display\012\327\002\327' >colours.png
+    printf 'iCCPp\0\0\170\001\001\007\0\370\377Display\012\327\002\327' | with_chunk >colours.png
     check "a profile: says that it is left out" left_out "colours.png: its colour profile, which is not sRGB's, is left out"
-    with_chunk 21 'iCCPp\0\0\170\001\001\007\0\370\377my sRGB\012\012\002\125' >colours.png
+    printf 'iCCPp\0\0\170\001\001\007\0\370\377my sRGB\012\012\002\125' | with_chunk >colours.png
     check "a profile that is called sRGB" bash -c "./copy colours.png a.pgm 2>&1 | cmp - /dev/null"
-    with_chunk 4 'iCCPp\0\0\170' >colours.png
+    printf 'iCCPp\0\0\170' | with_chunk >colours.png
     check "a damaged profile" left_out "colours.png: its colour profile"
     base64 -d >flat.jpg <<'EOF'
 /9j/4AAQSkZJRgABAQAAAQABAAD/2wBDACgcHiMeGSgjISMtKygwPGRBPDc3PHtYXUlkkYCZlo+AjIqgtObDoKrarYqMyP/L2u71////m8H////6/+b9//j/
