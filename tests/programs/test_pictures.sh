@@ -153,7 +153,7 @@ check "noise of 2 in 65535: found" awk '/^estimated/ { d = $3 * 65535 / 255; if 
 check "noise of 2 in 65535: its unit is told" grep -q '^estimated sigma: .*, where white is 255$' out.txt
 # Little noise in much texture: the result is no farther from the truth.
 awk 'BEGIN { srand(5); print "P2\n48 48\n65535"; for (i = 0; i < 2304; i++) print int(65536 * rand()) }' >rich16.pgm
-for sigma in 0.03 0.3; do
+for sigma in 0.03 0.3 0.5 1.5; do
     check "noise of $sigma in texture" good rich16.pgm out.pgm $few --sigma $sigma --add-noise
     check "noise of $sigma in texture: nothing gets worse" awk '/^psnr_noisy/ { split($0, v, /[= ]/); good = v[4] >= v[2] - 0.02 } END { exit !good }' out.txt
 done
