@@ -589,10 +589,11 @@ typedef struct shs_context {
     int threads;
 
     /* Progress: called between steps from the calling thread; error is the algorithm's, or -1 while it has none. A non-zero
-       return cancels: SHS_CANCELLED. Pursuits and learning leave the best result so far; other calls leave no result. A
-       step of pursuits and the lasso is about a tenth of a second, but at least a chunk for each thread (128 signals, or
-       32) and at most 512 chunks; on a device it is a call. After the last one, step = steps, all is done; shs_ksvd_ex does
-       not read its answer. Phases of unknown length (separating, rating, volume) end without such a call.
+       return cancels: SHS_CANCELLED. Pursuits and learning leave the best result so far; other calls leave no result. A step of
+       pursuits and the lasso is about a tenth of a second, but at least a chunk for each thread (128 signals, or 32) and at
+       most 512 chunks; on a device it is a call. A step of learning is an iteration or a batch. Linear algebra, shs_eigh,
+       shs_codes_round and shs_noise_sigma do not call it. After the last one, step = steps, all is done; shs_ksvd_ex does not
+       read its answer. Phases of unknown length (separating, rating, volume) end without such a call.
 
        Only parallel_fn's chunks run on other threads: all other callbacks of this struct, of cubes and of sinks are called from the
        calling thread. */
@@ -1954,9 +1955,9 @@ SHS_API void shs_model_free(const shs_context *ctx, shs_model *model);
                                                          targets explain
 
    The target itself scores 1, in GLRT less; in SAM 0 to rounding, and low scores are detections (an engine's come from cosines,
-   whose rounding hides angles below about 1e-8 sqrt(bands), of float 2e-4 sqrt(bands)).
-   MF, CEM and OSP are affine in x. For ACE, SACE, GLRT and SAM a pixel without a direction (the mean, or zero) is orthogonal to every target. Scores of pixels whose squares
-   overflow shs_wide are NaN.
+   whose rounding hides angles below about 1e-8 sqrt(bands), of float 2e-4 sqrt(bands)). MF, CEM and OSP are affine in x. For
+   ACE, SACE, GLRT and SAM a pixel without a direction (the mean, or zero) is orthogonal to every target. Scores of pixels whose
+   squares overflow shs_wide are NaN.
 
    AMSD's paper has T = x'(P - P_S)x / x'P_S x, which is s / (1 - s) of the score s: the same order. U holds the spectra of the
    background, such as endmembers; without it the share is of the pixel's whole energy. Pixels with 1e-12 or less of their energy
@@ -2023,9 +2024,9 @@ typedef enum shs_constraint {
     SHS_CONSTRAINT_FULL = 3         /* both: FCLS (Heinz, Chang 2001) */
 } shs_constraint;
 
-/* The abundances of every pixel: a cube of `count` bands. endmembers: bands x count, at most as many as bands, linearly independent
-   or, for a sum of 1, affinely: only their differences matter then. The constrained minima are exact, by active sets: with the gradient
-   g = E'(E a - x) it holds to rounding that
+/* The abundances of every pixel: a cube of `count` bands. endmembers: bands x count, at most as many as bands, linearly
+   independent or, for a sum of 1, affinely: only their differences matter then. The constrained minima are exact, by active
+   sets: with the gradient g = E'(E a - x) it holds to rounding that
 
        NONNEGATIVE   a_j > 0 and g_j = 0,       or  a_j = 0 and g_j >= 0
        FULL          a_j > 0 and g_j = lambda,  or  a_j = 0 and g_j >= lambda,  and the sum of a is 1.
@@ -2249,8 +2250,9 @@ SHS_API shs_wide shs_codes_round_naive(int p, const shs_real *D, shs_coef_type t
         .  m scales, not with f16: bfloat16, 0 where all coefficients are
         .  u32: CRC-32 of what follows byte 63
 
-   Returns the bytes for m signals with at most s atoms each and `nonzeros` in all; SIZE_MAX for impossible arguments, and for
-   more than 2^24 signals that are all without atoms as f16, for which no byte stands. */
+   Returns the bytes for m signals with at most s atoms each and `nonzeros` in all; where no signal has s, at least those that
+   shs_compact_save writes. SIZE_MAX for impossible arguments, and for more than 2^24 signals that are all without atoms as f16,
+   for which no byte stands. */
 SHS_API size_t shs_compact_size(int n, shs_coef_type type, size_t m, int s, size_t nonzeros);
 /* Writes codes that were rounded to the type, over a dictionary of n atoms, at most 65,536. Errors, before anything is written:
    SHS_BAD_CODES, SHS_BAD_COEFS: not rounded to this type; SHS_BAD_M: no signal; SHS_BAD_COMPACT; SHS_TOO_LARGE: no size, see
@@ -5912,8 +5914,8 @@ SHS__PRIVATE void SHS__IN(px_squares)(int pixels, int n, const void *values, int
     }
 }
 
-/* The number before 0.5. A magnitude plus it, cut to a whole number, is rounded to nearest, half away from zero: where the sum needs
-   rounding itself, 0.5 would lift 0.49999999999999994 and large odd numbers to the next one. */
+/* The number before 0.5. A magnitude plus it, cut to a whole number, is rounded to nearest, half away from zero: where the sum
+   needs rounding itself, 0.5 would lift 0.49999999999999994 and large odd numbers to the next one. */
 #define SHS__BELOW_HALF (SHS__WIDE_C(0.5) - SHS__WIDE_EPS / 4)
 
 /* One value in shs_wide: the constant added, stretched, and, for integers, rounded half away from zero and kept in range.
@@ -13094,9 +13096,9 @@ SHS__PRIVATE void shs__lasso_gap(const shs__lasso *q, shs__lasso_signal *s, shs_
     if (s->gap < 0) s->gap = 0;
 }
 
-/* Atom j's part of another gap of the elastic net. Its dual is y'theta - |theta|^2 / 2 less the sum over j of excess_j^2 / 2 lambda2,
-   excess_j = max(|d_j'theta| - lambda1, 0), for any theta; here theta = r. At the minimum each part is 0, for any lambda1, while
-   only t = 0 is left to shs__lasso_gap where lambda1 is 0. */
+/* Atom j's part of another gap of the elastic net. Its dual is y'theta - |theta|^2 / 2 less the sum over j of excess_j^2 / 2
+   lambda2, excess_j = max(|d_j'theta| - lambda1, 0), for any theta; here theta = r. At the minimum each part is 0, for any
+   lambda1, while only t = 0 is left to shs__lasso_gap where lambda1 is 0. */
 SHS__PRIVATE shs_wide shs__lasso_part(const shs__lasso *q, const shs__lasso_signal *s, shs_wide alpha, shs_wide x) {
     const shs_wide l1 = (shs_wide)s->lambda1, l2 = (shs_wide)q->o->lambda2, size = shs__wabs(x);
     shs_wide excess = 0, off;
@@ -16253,9 +16255,10 @@ SHS__PRIVATE shs_status shs__on_replace(shs__on_learner *s, size_t k, shs_online
     return status;
 }
 
-/* The forgetting factor of a batch of `now` signals: (t / (t + now))^8, where t counts all signals learnt from, this batch included,
-   and 8 n more, so that the weight of n signals lasts from the start. The exponent is chosen on patches of four pictures and on planted
-   dictionaries, 1,000 to 100,000 signals in 2 to 1,560 batches: from 4 to 16 the errors on other signals differ by a few per cent. */
+/* The forgetting factor of a batch of `now` signals: (t / (t + now))^8, where t counts all signals learnt from, this batch
+   included, and 8 n more, so that the weight of n signals lasts from the start. The exponent is chosen on patches of four
+   pictures and on planted dictionaries, 1,000 to 100,000 signals in 2 to 1,560 batches: from 4 to 16 the errors on other
+   signals differ by a few per cent. */
 SHS__PRIVATE shs_wide shs__on_forgetting(const shs__on_learner *s, shs_wide now) {
     const shs_wide t = s->learnt + now + 8 * (shs_wide)s->w.n;
     const shs_wide kept = t / (t + now);
@@ -20428,8 +20431,8 @@ SHS__PRIVATE int shs__rx_of_all(const shs_pca_options *o, int n) {
     return !(o->variance > 0) && !(o->eigenvalue_at_least > 0);
 }
 
-/* A power of two for each band with less than `share` of the largest variance, by which it comes near that: divided by it, a band in
-   another unit is not taken for rounding. It is 1 for all others. variances lie `step` apart. */
+/* A power of two for each band with less than `share` of the largest variance, by which it comes near that: divided by it, a
+   band in another unit is not taken for rounding. It is 1 for all others. variances lie `step` apart. */
 SHS__PRIVATE void shs__pca_units(int n, const shs_wide *variances, int step, shs_wide share, shs_wide *unit) {
     shs_wide most = 0;
     int i;
@@ -20783,8 +20786,8 @@ SHS__PRIVATE shs_status shs__few_solve(const shs_context *ctx, shs__few_pixels *
     return SHS_OK;
 }
 
-/* The components of at most half as many pixels as bands; bands with less than `share` of the largest variance are in units of their
-   own (0: none). The CPU reads them, engine or not. */
+/* The components of at most half as many pixels as bands; bands with less than `share` of the largest variance are in units of
+   their own (0: none). The CPU reads them, engine or not. */
 SHS__PRIVATE shs_status shs__pca_few(const shs__pixels *px, const shs_pca_options *options, shs_wide share, shs_pca *pca) {
     const shs_context *ctx = px->ctx;
     shs_pca_options o = *options;
@@ -21895,7 +21898,8 @@ SHS__PRIVATE int shs__rx_local_outgrown(const shs__local *w, const shs__local_ow
     return 0;
 }
 
-/* mean, of `count` pixels, becomes that of the valid pixels of lines y0 .. y1-1 and samples x0 .. x1-1, too. Returns their number. */
+/* mean, of `count` pixels, becomes that of the valid pixels of lines y0 .. y1-1 and samples x0 .. x1-1, too. Returns their
+   number. */
 SHS__PRIVATE shs_wide shs__rx_local_mean(const shs__local *w, ptrdiff_t y0, ptrdiff_t y1, ptrdiff_t x0, ptrdiff_t x1,
                                          shs_wide count, shs_wide *mean) {
     ptrdiff_t y, x;
@@ -22429,12 +22433,12 @@ SHS__PRIVATE shs_status shs__ica_step(shs__expectations *s, const shs_ica_option
 
 /* W <- W + mu (P - W), made orthonormal again: for every mu > 0 it has the fixed points of the plain step. Plain steps (mu = 1)
    can swing about a solution for ever, or creep towards it. So mu is learnt from the last step (Barzilai and Borwein 1988): e
-   is by how much W changed, y by how much the pull P - W shrank. Near a solution the pull is proportional to the way that is left,
-   (solution - W) / mu for the best mu, so it shrinks by y = e / mu, and least squares give mu = e'y / |y|^2: below 1 where steps
-   overshoot, above 1 where they fall short. Where the pull did not shrink (e'y <= 0), the longest step is taken.
-   A mixture of sources is a fixed point, too. Plain and longer steps leave a mixture, but short steps can settle
-   there. So steps are shortened only after SHS__ICA_STEPS_UNSHORTENED, when plain ones would swing. Mixtures drive steps of y^2 away
-   without swinging, w_i -> w_i^2, so that no length of theirs settles there. */
+   is by how much W changed, y by how much the pull P - W shrank. Near a solution the pull is proportional to the way that is
+   left, (solution - W) / mu for the best mu, so it shrinks by y = e / mu, and least squares give mu = e'y / |y|^2: below 1
+   where steps overshoot, above 1 where they fall short. Where the pull did not shrink (e'y <= 0), the longest step is taken. A
+   mixture of sources is a fixed point, too. Plain and longer steps leave a mixture, but short steps can settle there. So steps
+   are shortened only after SHS__ICA_STEPS_UNSHORTENED, when plain ones would swing. Mixtures drive steps of y^2 away without
+   swinging, w_i -> w_i^2, so that no length of theirs settles there. */
 #define SHS__ICA_STEPS_UNSHORTENED 30
 #define SHS__ICA_STEPS_ASKED 10 /* steps between two calls of the progress callback in deflation */
 SHS__PRIVATE void shs__ica_relax(int m, const shs_ica_options *o, shs__iteration *it, shs__directions which, int step) {
@@ -26439,6 +26443,7 @@ SHS__PRIVATE size_t shs__cc_parts(int n, shs_coef_type type, size_t m, int s, si
 
 SHS__PUBLIC size_t shs_compact_size(int n, shs_coef_type type, size_t m, int s, size_t nonzeros) {
     size_t parts[4];
+    if (s > 0 && nonzeros < (size_t)s) s = (int)nonzeros;
     return shs__cc_parts(n, type, m, s, nonzeros, parts);
 }
 

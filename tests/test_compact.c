@@ -646,7 +646,9 @@ static void test_bad_arguments(void **state) {
     assert_true(shs_compact_size(0, SHS_COEF_I8, 1, 1, 1) == SIZE_MAX && shs_compact_size(1, none, 1, 1, 1) == SIZE_MAX);
     assert_true(shs_compact_size(65537, SHS_COEF_I8, 1, 1, 1) == SIZE_MAX);
     assert_true(shs_compact_size(1, SHS_COEF_I8, 0, 1, 1) == SIZE_MAX);
-    assert_true(shs_compact_size(1, SHS_COEF_I8, 2, 3, 7) == SIZE_MAX && shs_compact_size(1, SHS_COEF_I8, 2, 3, 2) == SIZE_MAX);
+    assert_true(shs_compact_size(1, SHS_COEF_I8, 2, 3, 7) == SIZE_MAX);
+    assert_true(shs_compact_size(9, SHS_COEF_I8, 2, 3, 2) >= shs_compact_size(9, SHS_COEF_I8, 2, 2, 2));
+    assert_true(shs_compact_size(9, SHS_COEF_I8, 2, 300, 2) < 100 && shs_compact_size(9, SHS_COEF_I8, 2, 3, 0) < 100);
     assert_true(shs_compact_size(1, SHS_COEF_I8, 2, 0, 1) == SIZE_MAX);
     assert_true(shs_compact_size(1, SHS_COEF_I8, 2, -1, 0) == SIZE_MAX);
     assert_true(shs_compact_size(1, SHS_COEF_I8, SIZE_MAX / 2, 1, 1) == SIZE_MAX);

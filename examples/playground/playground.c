@@ -82,10 +82,11 @@ static shs_real *held(enum array which, size_t count) {
 }
 
 static picture picture_of(enum array which, int width, int height) {
-    picture a;
+    picture a = {0};
     a.width = width;
     a.height = height;
     a.channels = 1;
+    a.white = 255;
     a.pixels = held(which, elements(width, height));
     if (!a.pixels)
         fail(EXIT_ERROR, "the picture has not %d x %d pixels", width, height);
