@@ -198,7 +198,7 @@ static cube_file beside_open(const char *name, const cube_file *like, int bands,
     return f;
 }
 
-/* The same of a truth or of abundances: there 0 is a value, even if the header calls 0 missing. */
+/* The same of a truth: there 0 is a value, even if the header calls 0 missing. */
 static cube_file beside_open_with_zeros(const char *name, const cube_file *like, int bands, const char *what) {
     cube_file f = beside_open(name, like, bands, what);
     if (is_nodata(&f, 0)) f.has_nodata = 0;

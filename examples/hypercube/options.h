@@ -295,7 +295,7 @@ static const struct {
     {UNMIX,
      {"--lambda", "L", OPTION_TEXT, &given.unmix.lambda_text, 0, "lasso: weight of sparsity, between 0 and 1 (0.001)"}},
     {UNMIX, {"--published", "CSV", OPTION_TEXT, &given.unmix.published, 0, "spectra to tell the angles to"}},
-    {UNMIX, {"--abundances", "HDR", OPTION_TEXT, &given.unmix.abundances, 0, "a cube of abundances to tell the RMSE to"}},
+    {UNMIX, {"--abundances", "HDR", OPTION_TEXT, &given.unmix.abundances, 0, "abundances to tell the RMSE to, in the order of --published"}},
     {UNMIX, {"--constraint", "C", OPTION_TEXT, &given.unmix.constraint, 0, "none, nonnegative, sum, full, scaled (full)"}},
     {UNMIX, {"--error", "HDR", OPTION_TEXT, &given.unmix.error, 0, "a cube of each pixel's RMSE from its mixture"}},
     {DETECT, {"--target", "CSV|SLI|X,Y", OPTION_TEXT, &given.detect.target, 0, "the spectra, in the units of the pixels"}},

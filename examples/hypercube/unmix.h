@@ -319,6 +319,14 @@ static int take_shares(const cube_file *f, const char *line, int x, double *shar
     return 1;
 }
 
+/* Opens known abundances, in the unit of their header. Where they are stretched, a stored 0 is no abundance of 0. */
+static cube_file known_abundances(const job *j, int count) {
+    cube_file known = beside_open(j->s->unmix.abundances, &j->in, count, "the number of endmembers is");
+    if (scale_by_gains(&known)) return known;
+    if (is_nodata(&known, 0)) known.has_nodata = 0;
+    return known;
+}
+
 /* Returns the RMSE between the abundances that were written and known abundances, over the pixels that have both. */
 static double abundance_error(const job *j, cube_file *known, const int *match) {
     cube_file map = cube_open(j->out.header_name, j->out.data_name);
@@ -564,6 +572,9 @@ static void run_unmix(const settings *s, char **names) {
         fail(EXIT_USAGE, "--error: %s: the name of a header ends in .hdr", s->unmix.error);
     found = s->unmix.endmembers && makes_endmembers(s->unmix.endmembers);
     if (!found && s->extract.count_text) fail(EXIT_USAGE, "--count: %s says already how many", s->unmix.endmembers);
+    if (found && s->unmix.abundances && !s->unmix.published)
+        fail(EXIT_USAGE, "--abundances: --endmembers %s finds endmembers in an order of its own: --published CSV has the spectra in "
+                         "the order of the abundances", s->unmix.endmembers);
     if (s->unmix.library) will_read_spectra(s->unmix.library);
     else if (!found) will_read_spectra(s->unmix.endmembers);
     if (s->unmix.published) will_read_spectra(s->unmix.published);
@@ -577,7 +588,7 @@ static void run_unmix(const settings *s, char **names) {
     else of = endmembers_by(j, s->unmix.endmembers);
     if (s->unmix.published && published.count != of.count)
         fail(EXIT_ERROR, "%s: --published: %d spectra, but there are %d endmembers", s->unmix.published, published.count, of.count);
-    if (s->unmix.abundances) known = beside_open_with_zeros(s->unmix.abundances, &j->in, of.count, "the number of endmembers is");
+    if (s->unmix.abundances) known = known_abundances(j, of.count);
     match = ALLOCATE(int, of.count);
     for (k = 0; k < of.count; k++) match[k] = k;
     if (s->unmix.published) angle = match_published(j, &of, &published, match);

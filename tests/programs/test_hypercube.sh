@@ -1672,6 +1672,11 @@ for how in "--rescale 0,1" "--type u8 --rescale 0,255" "--type i16 --rescale=-10
     check "abundances, $how: runs" good unmix blend.hdr same.hdr --endmembers pure.csv --abundances shares.hdr $how
     check "abundances, $how: none" near "$(value_of rmse)" 0 0.003
 done
+sed -i '$a data ignore value = 0' blend.hdr
+good unmix blend.hdr known.hdr --endmembers pure.csv --type u8 --rescale 0,255
+sed -i '/ignore/d' blend.hdr
+check "known abundances as bytes, two pixels missing: runs" good unmix blend.hdr same.hdr --endmembers pure.csv --abundances known.hdr
+check "known abundances as bytes, two pixels missing: the other" is "$(value_of rmse)" 0.0000
 printf 'a,b\n20,0\n0,20\n' >bright.csv
 check "abundances of half: runs" good unmix blend.hdr same.hdr --endmembers bright.csv --abundances shares.hdr --constraint none
 check "abundances of half: their error" is "$(value_of rmse)" 0.3536
@@ -2493,7 +2498,12 @@ fails "more at a time than there are" 2 "--sparsity: 5 is more than --count 4" u
 fails "--sparsity of pixels" 2 "--sparsity: only learn takes it" unmix scene.hdr bad.hdr --endmembers vca --count 4 --sparsity 2
 fails "learnt ones of no number" 2 "--count: is needed" unmix scene.hdr bad.hdr --endmembers learn
 fails "published ones of another number" 1 "learnt.csv: --published: 4 spectra, but there are 3 endmembers" unmix scene.hdr bad.hdr --bbl --endmembers vca --count 3 --published learnt.csv
-fails "abundances of another number" 1 "mixed.hdr: bands: 4, but the number of endmembers is 3" unmix scene.hdr bad.hdr --bbl --endmembers vca --count 3 --abundances mixed.hdr
+fails "abundances of another number" 1 "mixed.hdr: bands: 4, but the number of endmembers is 5" unmix scene.hdr bad.hdr --bbl --endmembers em.csv --abundances mixed.hdr
+# Endmembers that are found come in an order that is not the abundances'.
+fails "abundances of no known order" 2 "--abundances: --endmembers vca .*: --published CSV" unmix scene.hdr bad.hdr --bbl --endmembers vca --count 4 --abundances mixed.hdr
+good unmix scene.hdr bytes.hdr --bbl --endmembers turned.csv --type u8 --rescale 0,255
+check "known abundances in another order, as bytes: runs" good unmix scene.hdr same.hdr --bbl --endmembers learn --count 4 --published turned.csv --abundances bytes.hdr
+check "known abundances in another order, as bytes" near "$(value_of rmse)" 0 0.003
 check "abundances as bytes" good unmix scene.hdr same.hdr --bbl --endmembers em.csv --type u8 --rescale 0,255
 # On the page: a picture and a histogram of each abundance and of the misfit, the spectra with their names.
 good unmix scene.hdr same.hdr --bbl --endmembers em.csv --html page.html
