@@ -89,9 +89,7 @@ static double converted(cube_file *out, const range *r, double value) {
     }
     if (!is_integer(out->type)) return value;
     if (value < low - 0.5 || value > high + 0.5) out->lost.clamped++;
-    value = as_integer(type, limited(value, low, high));
-    if (is_nodata(out, value)) out->lost.met++;
-    return value;
+    return stored_integer(out, limited(value, low, high));
 }
 
 /* marks: of these pixels; NULL: all count. */

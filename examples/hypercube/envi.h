@@ -556,6 +556,7 @@ typedef struct cube_rooms {
 /* How many values were changed or left out on the way, because their type cannot hold them. */
 typedef struct lost_values {
     uint64_t clamped, met; /* values out of the output's range; valid values equal to no-data */
+    uint64_t nonzero, rough; /* values that are not 0; those that rounding changes by more than a tenth */
     uint64_t beyond;       /* values that a shs_real cannot hold, */
     unsigned char *looked; /* marks the looked_lines lines in which `beyond` was counted */
     int looked_lines;
@@ -943,21 +944,27 @@ static int write_lines(void *user, int first, int lines, const void *block) {
     return transfer((cube_file *)user, first, lines, NULL, block);
 }
 
+/* The whole number that is stored for a valid value. What is lost is counted. */
+static double stored_integer(cube_file *f, double value) {
+    const double stored = as_integer(type_info(f->type), value), lost = fabs(stored - value);
+    if (lost > 0.5) f->lost.clamped++;
+    else if (lost > 0.1 * fabs(value)) f->lost.rough++;
+    if (fabs(value) > 0) f->lost.nonzero++;
+    if (is_nodata(f, stored)) f->lost.met++;
+    return stored;
+}
+
 /* The block holds doubles, NaN where a pixel is missing. The conversion to integers happens here and not in the library, so
    that lost values can be counted. */
 static int write_integers(void *user, int first, int lines, const void *block) {
     cube_file *f = (cube_file *)user;
     const double *values = (const double *)block;
-    const value_type *info = type_info(f->type);
     size_t count = values_in_lines(f, lines), i;
     void *integers = room_for(&f->rooms.integers, count, f->type);
     for (i = 0; i < count; i++) {
-        int valid = isfinite(values[i]) != 0;
         double stored = f->nodata;
-        if (valid) stored = as_integer(info, values[i]);
+        if (isfinite(values[i])) stored = stored_integer(f, values[i]);
         put_value(integers, i, f->type, stored);
-        if (valid && fabs(stored - values[i]) > 0.5) f->lost.clamped++;
-        if (valid && is_nodata(f, stored)) f->lost.met++;
     }
     return write_lines(f, first, lines, integers);
 }

@@ -213,10 +213,16 @@ static int threshold_of(const char *option_name, const char *text, double *value
     return 1;
 }
 
-static void index_read(const job *j, const char *text, index_plan *p) {
+/* The expression of a named index; another text is an expression itself. */
+static const char *index_expression(const char *text) {
     int i;
     for (i = 0; i < NAMED_INDICES; i++)
-        if (!strcmp(text, named_indices[i].name)) text = named_indices[i].expression;
+        if (!strcmp(text, named_indices[i].name)) return named_indices[i].expression;
+    return text;
+}
+
+static void index_read(const job *j, const char *text, index_plan *p) {
+    text = index_expression(text);
     p->j = j;
     p->text = text;
     p->at = text;
@@ -267,6 +273,8 @@ static void run_index(const settings *s, char **names) {
     job *j;
     if (!s->index.expression) fail(EXIT_USAGE, "--index: is needed: an expression like (b860-b650)/(b860+b650), or NDVI, NDWI ...");
     if ((s->index.above || s->index.below) && !s->output.type) own.output.type = "u8";
+    else if (!s->index.above && !s->index.below && index_expression(s->index.expression) != s->index.expression)
+        refuse_integers(s, INDEX, "named indices are of the size of 1");
     j = job_open(&own, INDEX, names[0], names[1]);
     index_read(j, s->index.expression, p);
     if (p->above || p->below) { /* a mask has no third value: what has no result is outside */

@@ -43,6 +43,17 @@ static void load_or_stream(job *j) {
     else stream(j);
 }
 
+/* Results of the size of 1 would be rounded to nothing. */
+static void refuse_integers(const settings *s, enum mode mode, const char *results) {
+    const value_type *type = type_info(chosen_type(s->output.type, SHS_TYPE_F32));
+    if (!is_integer(type->type) || s->output.rescale) return;
+    if (mode & PIXELWISE)
+        fail(EXIT_USAGE, "--type: %s: f32 or f64 keeps them, and convert --type %s --range auto stretches those", results,
+             type->name);
+    fail(EXIT_USAGE, "--type: %s: %s needs --rescale 0,%.0f, which stretches each band; the header has the gains that lead back",
+         results, type->name, type->high);
+}
+
 /* What can be wrong with the options themselves, before the cube is touched. */
 static void check_options(const job *j) {
     const settings *s = j->s;
@@ -73,12 +84,9 @@ static void check_options(const job *j) {
         fail(EXIT_USAGE, "--components: is needed");
     if ((j->mode & (FITS | APPLY)) && type->low >= 0 && type->high > 0 && !s->output.rescale)
         fail(EXIT_USAGE, "--type: components are negative too: %s needs --rescale 0,%.0f", type->name, type->high);
-    if (j->mode == DETECT && type->high > 0 && !s->output.rescale)
-        fail(EXIT_USAGE, "--type: scores are of the size of 1: %s needs --rescale 0,%.0f, which stretches each band; the header has "
-                         "the gains that lead back", type->name, type->high);
-    if (j->mode == UNMIX && type->high > 0 && !s->output.rescale)
-        fail(EXIT_USAGE, "--type: abundances are shares of 1: %s needs --rescale 0,%.0f, which stretches each band; the header "
-                         "has the gains that lead back", type->name, type->high);
+    if (j->mode == DETECT) refuse_integers(s, DETECT, "scores are of the size of 1");
+    if (j->mode == UNMIX) refuse_integers(s, UNMIX, "abundances are shares of 1");
+    if (j->mode == ICA) refuse_integers(s, ICA, "components have a variance of 1");
     chosen_interleave(s->output.interleave);
 }
 
@@ -628,6 +636,10 @@ static void output_finish(job *j, const char *band_name, const int *band_numbers
     if (out->lost.met)
         warn("%s: %" PRIu64 " valid values became %.10g, which also marks missing pixels; %s keeps them apart",
              out->header_name, out->lost.met, out->nodata, keeps);
+    if (out->lost.rough > out->lost.nonzero / 2 && !j->s->output.rescale && !j->s->output.range)
+        warn("%s: %" PRIu64 " of %" PRIu64 " values that are not 0 changed by more than a tenth when they became whole numbers; %s "
+             "keeps them",
+             out->header_name, out->lost.rough, out->lost.nonzero, keeps);
 }
 
 /* ---- the way back from outputs that are stretched ----------------------------------------------------------------- */

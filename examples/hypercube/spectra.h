@@ -410,6 +410,7 @@ static void spectra_of_cube(const settings *s, char **names) {
     double *list, valid;
     list = places_of_bands(s, j);
     p = spectral_plan(s, j->cube.band_count, list, j->in.header_name);
+    if (p.continuum == CONTINUUM_DIVIDE) refuse_integers(s, SPECTRA, "shares of the continuum are 1 at most");
     output_start(j, p.outputs, "Spectra of ");
     if (p.response) note_sensor(j, &p);
     else keep_bands(j);

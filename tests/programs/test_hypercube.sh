@@ -787,6 +787,27 @@ check "classes stay classes" grep -qx 'file type = ENVI Classification' same.hdr
 check "classes as floats: runs" good convert few_class.hdr same.hdr --type f32 --range 0,1
 check "classes as floats are none" grep -qx 'file type = ENVI Standard' same.hdr
 header wide 5 1 1 4 bsq 0
+# Values that are too small for whole numbers. 0.25 0.5 -0.25 0.75, and 0.25 with 3 5 7.
+printf '\000\000\200\076\000\000\000\077\000\000\200\276\000\000\100\077' >small.img; header small 4 1 1 4 bsq 0 "data ignore value = -9999"
+printf '\000\000\200\076\000\000\100\100\000\000\240\100\000\000\340\100' >mixed.img; header mixed 4 1 1 4 bsq 0 "data ignore value = -9999"
+# rounded KEEPS MODE ARGUMENTS...: it is said of small values, and not where one of four is small
+rounded() {
+    check "small values, $2: runs" run "$2" small.hdr lost.hdr "${@:3}" --type i16
+    check "small values, $2: it is said" grep -q -- "lost.hdr: 4 of 4 values that are not 0 changed by more than a tenth when they became whole numbers; $1 " err.txt
+    check "one small value of four, $2" good "$2" mixed.hdr same.hdr "${@:3}" --type i16
+}
+rounded --range convert
+rounded --rescale denoise --components 1 --precise
+rounded "--type f32" index --index "#1"
+# Results of the size of 1; a mask and a multiple of an index are whole numbers.
+fails "independent components as integers" 2 "--type: components have a variance of 1: i16 needs --rescale 0,32767" ica scene.hdr bad.hdr --bbl --components 2 --type i16
+for m in iarr logres; do
+    fails "$m as integers" 2 "--type: relative reflectances are .*: f32 or f64 .* convert --type i16 --range" correct scene.hdr bad.hdr --bbl --method $m --type i16
+done
+fails "shares of a continuum as integers" 2 "--type: shares of the continuum are 1 at most" spectra scene.hdr bad.hdr --bbl --continuum divide --type u8
+fails "a named index as integers" 2 "--type: named indices are of the size of 1" index scene.hdr bad.hdr --index NDVI --type i16
+check "a mask of a named index" good index scene.hdr same.hdr --index NDVI --above 0.2 --type i16
+check "a multiple of an index" good index scene.hdr same.hdr --index "10000*b860/(b860+b650)" --type i16
 check "rx into integers: runs" run rx wide.hdr lost.hdr --precise --type u8
 check "rx into integers: zeros are said" grep -q '4 valid values became 0, which also marks' err.txt
 find_python numpy
