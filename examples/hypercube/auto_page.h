@@ -102,7 +102,8 @@ static cube_file look_cube(const first_look *a, const char *name) {
 static spectra look_spectra(const first_look *a, const job *j) {
     char *name = look_file(a->room, "endmembers.csv");
     table t = table_read(j, name);
-    int first = j->in.axis.wavelength != NULL, k, r;
+    const int first = 1; /* behind the place of the band */
+    int k, r;
     spectra s = SHS_ZERO;
     s.count = t.columns - first;
     s.names = ALLOCATE(char *, s.count);

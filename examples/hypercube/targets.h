@@ -49,9 +49,9 @@ static void spectra_free(spectra *s) {
     free(s->values);
 }
 
-/* Where band b of those in use is: its wavelength, or its number where the header has none; the caller frees the text. */
+/* Where band b of those in use is: its wavelength, or its number where the header has none of use; the caller frees the text. */
 static char *place_of_band(const job *j, int b) {
-    if (j->in.axis.wavelength) return number_text(j->in.axis.wavelength[j->bands[b]]);
+    if (has_wavelengths(&j->in)) return number_text(j->in.axis.wavelength[j->bands[b]]);
     return number_text(j->bands[b] + 1);
 }
 
@@ -60,7 +60,7 @@ static void write_spectra(const job *j, const spectra *s, const char *name) {
     FILE *file = open_for_writing(name);
     int b, k, n = j->cube.band_count;
     char *heading = wavelength_heading(&j->in), *place;
-    if (j->in.axis.wavelength) fprintf(file, "%s,", heading);
+    if (has_wavelengths(&j->in)) fprintf(file, "%s,", heading);
     else fprintf(file, "band,");
     for (k = 0; k < s->count; k++) {
         if (k > 0) fputc(',', file);

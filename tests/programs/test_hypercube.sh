@@ -2248,6 +2248,24 @@ for list in 1000,800,700,600,500,400 400.1,500.123456789012,600.2,700.3000000000
     check "$list: its own endmembers" good unmix list.hdr same.hdr --endmembers own.csv
 done
 
+# Lists that are no wavelengths: the table that the program writes has the numbers of bands.
+for list in 0,1,2,3,4,5 1,2,3,4,5,6 0,0,500,600,700,800; do
+    { sed '/^wavelength/d' mix.hdr; echo "wavelength = {$list}"; } >list.hdr
+    check "$list: endmembers of some bands" run endmembers list.hdr own.csv --count 2 --method atgp --bands 1-4
+    check "$list: by their numbers" is "$(cut -d, -f1 own.csv | xargs)" "band 1 2 3 4"
+    check "$list: bands in another order" run detect list.hdr same.hdr --target own.csv --method sam --bands 4,3,2,1
+    check "$list: bands in another order: the endmember's pixel is found" near "$(band same 1 | cut -d' ' -f1)" 0 1e-3
+    fails "$list: other bands" 1 "own.csv: column 1 'band': no row is numbered 5" detect list.hdr bad.hdr --target own.csv --method sam --bands 3-6
+done
+{ sed '/^wavelength/d' mix.hdr; echo "wavelength units = Index"; echo "wavelength = {0,1,2,3,4,5}"; } >list.hdr
+check "an index: nothing is said of its unit" good endmembers list.hdr own.csv --count 2
+for list in '{0,1,2,3,4,5}' ''; do
+    { sed '/^wavelength/d' tiny.hdr; [ -z "$list" ] || echo "wavelength = $list"; } >list.hdr; cp tiny.img list.img
+    check "auto, wavelength = $list: runs" run auto list.hdr look --count 3
+    check "auto, wavelength = $list: three spectra" is "$(grep -c '<g class="curve">' look/index.html) $(grep -c ': band</span>' look/index.html)" "3 0"
+done
+cp mix.img list.img
+
 # Eleven spectra: eight side by side, and three.
 check "the best of eleven: a library" good endmembers scene.hdr eleven.csv --bbl --count 11 --method nfindr
 for m in sam ns3; do
