@@ -50,8 +50,9 @@ static void refuse_integers(const settings *s, enum mode mode, const char *resul
     if (mode & PIXELWISE)
         fail(EXIT_USAGE, "--type: %s: f32 or f64 keeps them, and convert --type %s --range auto stretches those", results,
              type->name);
-    fail(EXIT_USAGE, "--type: %s: %s needs --rescale 0,%.0f, which stretches each band; the header has the gains that lead back",
-         results, type->name, type->high);
+    fail(EXIT_USAGE,
+         "--type: %s: %s needs --rescale 0,%.0f, which stretches each band; the header has the gains that lead back", results,
+         type->name, type->high);
 }
 
 /* What can be wrong with the options themselves, before the cube is touched. */
@@ -637,8 +638,8 @@ static void output_finish(job *j, const char *band_name, const int *band_numbers
         warn("%s: %" PRIu64 " valid values became %.10g, which also marks missing pixels; %s keeps them apart",
              out->header_name, out->lost.met, out->nodata, keeps);
     if (out->lost.rough > out->lost.nonzero / 2 && !j->s->output.rescale && !j->s->output.range)
-        warn("%s: %" PRIu64 " of %" PRIu64 " values that are not 0 changed by more than a tenth when they became whole numbers; %s "
-             "keeps them",
+        warn("%s: %" PRIu64 " of %" PRIu64 " values that are not 0 changed by more than a tenth when they became whole "
+             "numbers; %s keeps them",
              out->header_name, out->lost.rough, out->lost.nonzero, keeps);
 }
 

@@ -49,7 +49,7 @@ static void spectra_free(spectra *s) {
     free(s->values);
 }
 
-/* Where band b of those in use is: its wavelength, or its number where the header has none of use; the caller frees the text. */
+/* Where band b of those in use is: its wavelength, or its number where it has none of use; the caller frees the text. */
 static char *place_of_band(const job *j, int b) {
     if (has_wavelengths(&j->in)) return number_text(j->in.axis.wavelength[j->bands[b]]);
     return number_text(j->bands[b] + 1);

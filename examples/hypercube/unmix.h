@@ -278,27 +278,60 @@ static spectra endmembers_by(job *j, const char *text) {
 
 /* ---- what is known of them ---------------------------------------------------------------------------------------- */
 
-/* Which published spectrum each endmember is: the pairs are exchanged as long as the sum of the angles falls. Returns the mean
-   angle. */
+/* Pairs each row of the costs (n x n, finite) with a column of its own, so that their sum is least: the Hungarian method, which
+   adds a row at a time by the cheapest path of exchanges. Rows and columns count from 1; column 0 has the row that is added. */
+static void pair_least(int n, const double *cost, int *match) {
+    double *of_row = ALLOCATE(double, n + 1), *of_column = ALLOCATE(double, n + 1), *least = ALLOCATE(double, n + 1);
+    int *row = ALLOCATE(int, n + 1), *before = ALLOCATE(int, n + 1), added, k, at, next;
+    unsigned char *seen = ALLOCATE(unsigned char, n + 1);
+    for (added = 1; added <= n; added++) {
+        memset(seen, 0, (size_t)n + 1);
+        for (k = 0; k <= n; k++) least[k] = (double)INFINITY;
+        row[0] = added;
+        for (at = 0; row[at]; at = next) {
+            double step = (double)INFINITY;
+            seen[at] = 1;
+            next = 0;
+            for (k = 1; k <= n; k++) {
+                const double more = cost[element_at(row[at] - 1, n, k - 1)] - of_row[row[at]] - of_column[k];
+                if (seen[k]) continue;
+                if (more < least[k]) before[k] = at;
+                least[k] = fmin(least[k], more);
+                if (least[k] < step) next = k;
+                step = fmin(step, least[k]);
+            }
+            for (k = 0; k <= n; k++) {
+                if (!seen[k]) {
+                    least[k] -= step;
+                    continue;
+                }
+                of_row[row[k]] += step;
+                of_column[k] -= step;
+            }
+        }
+        for (; at; at = before[at]) row[at] = row[before[at]];
+    }
+    for (k = 1; k <= n; k++) match[row[k] - 1] = k - 1;
+    free(of_row);
+    free(of_column);
+    free(least);
+    free(row);
+    free(before);
+    free(seen);
+}
+
+/* Which published spectrum each endmember is, with the least sum of angles. Returns the mean angle. */
 static double match_published(const job *j, const spectra *of, const spectra *published, int *match) {
-    int p = j->cube.band_count, n = of->count, a, b, better = 1;
+    int p = j->cube.band_count, n = of->count, a, b;
     double *angle = ALLOCATE(double, n *n), sum = 0;
     for (a = 0; a < n; a++)
-        for (b = 0; b < n; b++) angle[a * n + b] = angle_between(p, of->values + a * p, published->values + b * p);
-    for (a = 0; a < n; a++) match[a] = a;
-    while (better) {
-        better = 0;
-        for (a = 0; a < n; a++)
-            for (b = 0; b < a; b++) {
-                double now = angle[a * n + match[a]] + angle[b * n + match[b]];
-                double then = angle[a * n + match[b]] + angle[b * n + match[a]];
-                int other = match[a];
-                if (!(then < now - 1e-12)) continue;
-                match[a] = match[b];
-                match[b] = other;
-                better = 1;
-            }
-    }
+        for (b = 0; b < n; b++) {
+            angle[a * n + b] = angle_between(p, of->values + a * p, published->values + b * p);
+            if (!isfinite(angle[a * n + b]))
+                fail(EXIT_ERROR, "%s: --published: spectrum %d has no angle to endmember %d: one of them is 0 in all bands",
+                     j->s->unmix.published, b + 1, a + 1);
+        }
+    pair_least(n, angle, match);
     for (a = 0; a < n; a++) {
         char numbers[2][12];
         printf("endmember %s: %.3f rad from %s\n", target_name(of, a, numbers[0]), angle[a * n + match[a]],
@@ -573,8 +606,10 @@ static void run_unmix(const settings *s, char **names) {
     found = s->unmix.endmembers && makes_endmembers(s->unmix.endmembers);
     if (!found && s->extract.count_text) fail(EXIT_USAGE, "--count: %s says already how many", s->unmix.endmembers);
     if (found && s->unmix.abundances && !s->unmix.published)
-        fail(EXIT_USAGE, "--abundances: --endmembers %s finds endmembers in an order of its own: --published CSV has the spectra in "
-                         "the order of the abundances", s->unmix.endmembers);
+        fail(EXIT_USAGE,
+             "--abundances: --endmembers %s finds endmembers in an order of its own: --published CSV has the spectra in that of "
+             "the abundances",
+             s->unmix.endmembers);
     if (s->unmix.library) will_read_spectra(s->unmix.library);
     else if (!found) will_read_spectra(s->unmix.endmembers);
     if (s->unmix.published) will_read_spectra(s->unmix.published);

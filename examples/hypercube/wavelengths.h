@@ -271,7 +271,8 @@ static double *widths_in_nanometres(const cube_file *f, const double *centre) {
 static char *wavelength_heading(const cube_file *f) {
     const char *units = f->axis.units;
     char *begun, *heading;
-    if (!f->axis.wavelength || is_band_index(f) || !*units || unit_of(f) == &wave_units[UNIT_NM]) return joined("wavelength", "");
+    if (!f->axis.wavelength || is_band_index(f) || !*units) return joined("wavelength", "");
+    if (unit_of(f) == &wave_units[UNIT_NM]) return joined("wavelength", "");
     if (strpbrk(units, ",;\"()")) units = unit_of(f)->name;
     begun = joined("wavelength (", units);
     heading = joined(begun, ")");

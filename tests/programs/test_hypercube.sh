@@ -2533,6 +2533,14 @@ check "endmembers in another order" bash -c "awk -F, '{ print \$1 \",\" \$5 \",\
 check "endmembers in another order: runs" good unmix scene.hdr same.hdr --bbl --endmembers learnt.csv --published turned.csv --constraint nonnegative
 check "endmembers in another order: are found" is "$(sed -n 's/^angle=\([0-9.]*\) .*/\1/p' out.txt)" 0.0000
 check "endmembers in another order: by name" grep -qx "endmember learnt 4: 0.000 rad from learnt 4" out.txt
+# Three directions around an axis, and published ones 70 degrees on: each is 50 degrees from another, and no two exchange with gain.
+around() { awk -v turn="$1" 'BEGIN { r = 3.14159265 / 180; print "a,b,c"; for (b = 0; b < 3; b++)
+    print 10 + 3 * cos(r * (turn - 120 * b)) "," 10 + 3 * cos(r * (turn + 120 - 120 * b)) "," 10 + 3 * cos(r * (turn + 240 - 120 * b)) }'; }
+around 0 >around.csv; around 70 >around70.csv
+check "the best pairs of three: runs" good unmix bsq.hdr same.hdr --endmembers around.csv --published around70.csv
+check "the best pairs of three" is "$(sed -n 's/^endmember \(.\): .* from \(.\)$/\1\2/p' out.txt | xargs)" "ac ba cb"
+printf 'a,b,c\n1,0,2\n2,0,1\n1,0,2\n' >around70.csv
+fails "a published spectrum of zeros" 1 "around70.csv: --published: spectrum 2 has no angle to endmember 1" unmix bsq.hdr bad.hdr --endmembers around.csv --published around70.csv
 fails "more at a time than there are" 2 "--sparsity: 5 is more than --count 4" unmix scene.hdr bad.hdr --endmembers learn --count 4 --sparsity 5
 fails "--sparsity of pixels" 2 "--sparsity: only learn takes it" unmix scene.hdr bad.hdr --endmembers vca --count 4 --sparsity 2
 fails "learnt ones of no number" 2 "--count: is needed" unmix scene.hdr bad.hdr --endmembers learn
