@@ -205,19 +205,20 @@ static const char notes_magic[] = "\nhypercube's notes\n";
 /* Appends notes on the fitted cube to the model as lines of text, for properties in which a later cube may differ. */
 static void write_notes(FILE *file, const job *j) {
     const cube_file *in = &j->in;
-    double factor = stated_factor(&in->text), *list;
+    const model_notes notes = noted_values(in);
+    double *list;
     int i, plain = j->cube.band_count == in->bands;
     if (plain && has_wavelengths(in)) {
         list = bands_in_nanometres(in, j->bands, j->cube.band_count);
         plain = is_monotone(list, j->cube.band_count) && unit_of(in) == &wave_units[UNIT_NM];
         free(list);
     }
-    if (plain && !in->scale.gain && !(factor > 0)) return;
+    if (plain && !unit_of_model(&notes)) return;
     fputs(notes_magic, file);
-    if (in->scale.reflectance) fprintf(file, "values = reflectance\n");
-    else if (in->scale.gain) fprintf(file, "values = gains\n");
+    if (notes.values == VALUES_REFLECTANCE) fprintf(file, "values = reflectance\n");
+    else if (notes.values == VALUES_GAINS) fprintf(file, "values = gains\n");
     else fprintf(file, "values = stored\n");
-    if (!in->scale.gain && factor > 0) fprintf(file, "reflectance scale factor = %.17g\n", factor);
+    if (notes.factor > 0) fprintf(file, "reflectance scale factor = %.17g\n", notes.factor);
     if (*in->axis.units && strlen(in->axis.units) < 40) fprintf(file, "wavelength units = %s\n", in->axis.units);
     fprintf(file, "bands = %d", in->bands);
     for (i = 0; i < j->cube.band_count; i++) fprintf(file, " %d", j->bands[i] + 1);

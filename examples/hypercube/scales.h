@@ -134,6 +134,32 @@ typedef struct model_notes {
     const char *name; /* of the model's file */
 } model_notes;
 
+/* The values of a model as its cube was read and its header says. */
+static model_notes noted_values(const cube_file *in) {
+    model_notes notes = SHS_ZERO;
+    notes.values = VALUES_STORED;
+    if (in->scale.reflectance) notes.values = VALUES_REFLECTANCE;
+    else if (in->scale.gain) notes.values = VALUES_GAINS;
+    else notes.factor = stated_factor(&in->text);
+    return notes;
+}
+
+/* What a model's pixels are, for a message; NULL: it is not known. */
+static const char *unit_of_model(const model_notes *notes) {
+    static char text[80];
+    if (notes->values == VALUES_REFLECTANCE) return "reflectances";
+    if (notes->values == VALUES_GAINS) return "values scaled by data gain values";
+    if (notes->values != VALUES_STORED || !(notes->factor > 0)) return NULL;
+    sprintf(text, "values of reflectance scale factor %.6g", notes->factor);
+    return text;
+}
+
+/* Stops where an option makes other values than those that the model was fitted to. */
+static void check_unit(const model_notes *notes, enum value_kind asked, const char *option_name) {
+    const char *unit = unit_of_model(notes);
+    if (unit && notes->values != asked) fail(EXIT_USAGE, "%s: %s was fitted without it, to %s", option_name, notes->name, unit);
+}
+
 /* Values that are reflectance times another factor than the model's. */
 static void scale_to_factor(cube_file *in, const model_notes *notes, double factor) {
     printf("%s: values are multiplied by %.6g: reflectance scale factor %.6g here, %.6g in %s\n", in->header_name,

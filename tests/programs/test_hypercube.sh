@@ -2382,6 +2382,14 @@ sed 's/factor = 250/factor = 500/' scaled.hdr >half.hdr; cp mix.img half.img
 check "a model x 250, a cube x 500" good apply stored.model half.hdr same.hdr
 check "a model x 250, a cube x 500: it is said" grep -q 'half.hdr: values are multiplied by 0.5' out.txt
 fails "a model of stored values, --reflectance" 2 "--reflectance: stored.model was fitted without it" apply stored.model scaled.hdr bad.hdr --reflectance
+sed '$a data gain values = {2,2,2,2,2,2}' scaled.hdr >both.hdr; cp mix.img both.img
+check "a model of gains" good pca both.hdr both_pc.hdr --gains --save gains.model
+for m in "stored --gains" "refl --gains" "gains --reflectance"; do
+    # shellcheck disable=SC2086 # words
+    fails "a model of other values, $m" 2 "${m#* }: ${m% *}.model was fitted without it, to " apply ${m% *}.model both.hdr bad.hdr ${m#* }
+done
+check "a model of gains, --gains" good apply gains.model both.hdr same.hdr --gains
+check "a model of gains, --gains: the components" cmp same.img both_pc.img
 check "the way back states the factor" good inverse stored.model scaled_pc.hdr same.hdr
 check "the way back states the factor: the factor" says same.hdr 'reflectance scale factor = 250'
 check "--gains: the way back of --range" good convert mix.hdr ranged.hdr --range bands --type u16
