@@ -154,7 +154,7 @@ static void write_c_values(FILE *file, const shs_wide *values, int count, size_t
 static const char *comment_space(int i, int line) { return i % line ? " " : "\n     "; }
 
 /* The mean, the matrix, and a function of them that maps a pixel without the library. bands: numbers from 0, or NULL. */
-static void export_c(const char *name, const shs_model *m, const int *bands) {
+static void export_c(const char *name, const shs_model *m, const model_notes *notes, const int *bands) {
     static const char *const kinds[] = {"Principal components", "Minimum noise fraction", "Independent components"};
     const model_view view = view_of_model(m);
     const int n = view.bands, count = view.components;
@@ -164,6 +164,7 @@ static void export_c(const char *name, const shs_model *m, const int *bands) {
     for (i = 0; upper[i]; i++) upper[i] = (char)toupper((unsigned char)upper[i]);
     fprintf(file, "/* %s of %d bands, fitted to %.0f pixels; written by hypercube.\n", kinds[m->kind], n, view.pixels);
     fprintf(file, "   Component k of a pixel is the sum over its bands of matrix[k][b] * (pixel[b] - mean[b]).");
+    if (unit_of_model(notes)) fprintf(file, "\n   Pixels: %s.", unit_of_model(notes));
     if (bands) fprintf(file, "\n   Bands, from 1: %d", bands[0] + 1);
     for (i = 1; bands && i < n; i++) fprintf(file, "%s%d", comment_space(i, 20), bands[i] + 1);
     if (m->wavelengths) fprintf(file, "\n   Wavelengths in nm: %.6g", (double)m->wavelengths[0]);
@@ -281,6 +282,7 @@ static void save_model(const job *j, const shs_model *m, const char *name) {
 /* Writes the requested outputs of a fit: model, arrays, table, page. */
 static void keep_model(job *j, const char *band_name, shs_model_kind kind, const shs_pca *pca, const shs_ica *ica) {
     const settings *s = j->s;
+    const model_notes notes = noted_values(&j->in);
     shs_model m = SHS_ZERO;
     named_matrix list[MOST_MATRICES];
     int i, count = 0;
@@ -295,7 +297,7 @@ static void keep_model(job *j, const char *band_name, shs_model_kind kind, const
     if (s->output.npy) count = named_matrices(&m, list);
     for (i = 0; i < count; i++)
         if (list[i].values) write_matrix(s->output.npy, &list[i]);
-    if (s->output.export_c) export_c(s->output.export_c, &m, j->bands);
+    if (s->output.export_c) export_c(s->output.export_c, &m, &notes, j->bands);
     if (s->output.stats) write_statistics(j, &m, s->output.stats);
     if (kind != SHS_MODEL_RX) write_html(j, band_name, &m);
     free(m.wavelengths);
@@ -333,11 +335,13 @@ static shs_model open_model(const char *name, model_notes *notes) {
 }
 
 static void run_export(char **names) {
-    shs_model m = open_model(names[0], NULL);
+    model_notes notes;
+    shs_model m = open_model(names[0], &notes);
     will_write(names[1]);
     if (m.kind == SHS_MODEL_RX) fail(EXIT_ERROR, "%s: model: of anomaly scores, which are no components", names[0]);
-    export_c(names[1], &m, NULL);
+    export_c(names[1], &m, &notes, NULL);
     printf("written: %s\n", names[1]);
+    free(notes.list);
     shs_model_free(NULL, &m);
 }
 

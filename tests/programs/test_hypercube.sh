@@ -2390,6 +2390,13 @@ for m in "stored --gains" "refl --gains" "gains --reflectance"; do
 done
 check "a model of gains, --gains" good apply gains.model both.hdr same.hdr --gains
 check "a model of gains, --gains: the components" cmp same.img both_pc.img
+# C arrays say what pixels they map, from a model and from a fit.
+for m in "stored:values of reflectance scale factor 250" "refl:reflectances" "gains:values scaled by data gain values"; do
+    check "C arrays of other values, ${m%%:*}" good export ${m%%:*}.model unit.h
+    check "C arrays of other values, ${m%%:*}: the unit" grep -qx "   Pixels: ${m#*:}\..*" unit.h
+done
+good pca scaled.hdr same.hdr --export-c unit.h
+check "C arrays of a fit to other values: the unit" grep -qx "   Pixels: values of reflectance scale factor 250\..*" unit.h
 check "the way back states the factor" good inverse stored.model scaled_pc.hdr same.hdr
 check "the way back states the factor: the factor" says same.hdr 'reflectance scale factor = 250'
 check "--gains: the way back of --range" good convert mix.hdr ranged.hdr --range bands --type u16
