@@ -92,6 +92,7 @@ static void run_denoise(const settings *s, char **names) {
     output_start(j, pca.bands, "Noise reduction of ");
     keep_bands(j);
     keep_unit(j);
+    note_stretch(j, pca.bands, denoise);
     check_job(j, run_cube(j, denoise));
     progress_clear();
     output_show(j, "Band", j->bands);

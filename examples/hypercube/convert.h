@@ -58,24 +58,18 @@ static range *choose_ranges(job *j) {
     return ranges;
 }
 
-/* What leads back goes into the header: value = gain * stored + offset. The stored gains hold on where they were not applied. */
+/* What leads back goes into the header: value = gain * stored + offset. */
 static void note_ranges(job *j, const range *ranges) {
     cube_file *out = &j->out;
-    double *gain = header_list(&j->in.text, "data gain values", j->in.bands);
-    double *offset = header_list(&j->in.text, "data offset values", j->in.bands);
-    int i, hold = !j->in.scale.gain;
+    int i;
     out->scale.gain = ALLOCATE(double, j->cube.band_count);
     out->scale.bias = ALLOCATE(double, j->cube.band_count);
     for (i = 0; i < j->cube.band_count; i++) {
         const range *r = ranges + i;
-        double back = r->scale > 0 ? 1 / r->scale : 0, earlier_gain = 1, earlier_offset = 0;
-        if (gain && hold) earlier_gain = gain[j->bands[i]];
-        if (offset && hold) earlier_offset = offset[j->bands[i]];
-        out->scale.gain[i] = earlier_gain * back;
-        out->scale.bias[i] = earlier_gain * (r->low - back * r->first) + earlier_offset;
+        if (r->scale > 0) out->scale.gain[i] = 1 / r->scale;
+        out->scale.bias[i] = r->low - out->scale.gain[i] * r->first;
     }
-    free(gain);
-    free(offset);
+    add_gains_of_input(j);
 }
 
 /* Clamped and rounded where integers are stored; what is lost is counted. */

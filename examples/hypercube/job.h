@@ -691,6 +691,23 @@ static shs_sink sink_for_ends(const job *j, int outputs, output_ends *e) {
     return sink;
 }
 
+/* Values in the unit of the input's lead farther back, by the gains of its header, unless these were applied. */
+static void add_gains_of_input(job *j) {
+    cube_file *out = &j->out;
+    double *gain, *offset;
+    int i;
+    if (j->in.scale.gain) return;
+    gain = header_list(&j->in.text, "data gain values", j->in.bands);
+    offset = header_list(&j->in.text, "data offset values", j->in.bands);
+    for (i = 0; gain && i < j->cube.band_count; i++) {
+        out->scale.gain[i] *= gain[j->bands[i]];
+        out->scale.bias[i] *= gain[j->bands[i]];
+    }
+    for (i = 0; offset && i < j->cube.band_count; i++) out->scale.bias[i] += offset[j->bands[i]];
+    free(gain);
+    free(offset);
+}
+
 /* Has the header say how stretched outputs lead back: value = gain * stored + offset. */
 static void say_stretch(job *j, output_ends *e) {
     cube_file *out = &j->out;
@@ -706,6 +723,7 @@ static void say_stretch(job *j, output_ends *e) {
     }
     free(e->low);
     free(e->high);
+    if (in_unit_of_pixels(j)) add_gains_of_input(j);
 }
 
 /* The library keeps the ends of outputs to itself, so the call that makes them is made once more. */

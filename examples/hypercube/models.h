@@ -534,6 +534,7 @@ static void run_inverse(const settings *s, char **names) {
     job *j = job_open_for(s, INVERSE, names[1], names[2], &notes);
     model_view view = view_of_model(&m);
     int count = view.components, i;
+    cube_call call;
     if (m.kind == SHS_MODEL_RX) fail(EXIT_ERROR, "%s: model: of anomaly scores, from which no way leads back", names[0]);
     if (j->cube.band_count != count)
         fail(EXIT_ERROR, "%s: bands: %d are in use, but %s has %d components", j->in.header_name, j->cube.band_count, names[0],
@@ -550,8 +551,10 @@ static void run_inverse(const settings *s, char **names) {
         j->out.axis.wavelength = ALLOCATE(double, j->out.bands);
         for (i = 0; i < j->out.bands; i++) j->out.axis.wavelength[i] = from_nanometres(unit, (double)m.wavelengths[i]);
     }
-    if (m.kind == SHS_MODEL_ICA) check_job(j, run_cube(j, call_on(make_ica_inverse, &j->cube, &j->sink, &m.ica, NULL)));
-    else check_job(j, run_cube(j, call_on(make_pca_inverse, &j->cube, &j->sink, &m.pca, NULL)));
+    if (m.kind == SHS_MODEL_ICA) call = call_on(make_ica_inverse, &j->cube, &j->sink, &m.ica, NULL);
+    else call = call_on(make_pca_inverse, &j->cube, &j->sink, &m.pca, NULL);
+    note_stretch(j, view.bands, call);
+    check_job(j, run_cube(j, call));
     progress_clear();
     output_show(j, "Band", notes.list);
     write_html(j, "Band", NULL);
