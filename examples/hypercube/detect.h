@@ -29,10 +29,14 @@ static void check_detection(job *j, shs_status status) {
         fail(EXIT_ERROR, "%s: --undesired %s: %s", j->in.header_name, s->detect.undesired, shs_status_text(status));
     if (status == SHS_SINGULAR_COVARIANCE) fail_for_dead_bands(j, status);
     if (status == SHS_SINGULAR_COVARIANCE && (by_class(j) || s->detect.background))
-        fail(EXIT_ERROR, "%s: each %s has a constant band, or not more valid pixels than the %d bands: --ridge R, or --bands of "
-                         "fewer", j->in.header_name, each, shs_cube_bands(&j->cube));
+        fail(EXIT_ERROR,
+             "%s: each %s has a band that is constant or a linear combination of others, or not more valid pixels than the %d "
+             "bands: --ridge R, or --bands of fewer",
+             j->in.header_name, each, shs_cube_bands(&j->cube));
     if (status == SHS_SINGULAR_COVARIANCE)
-        fail(EXIT_ERROR, "%s: %s: --ridge R, or --bands without constant ones", j->in.header_name, shs_status_text(status));
+        fail(EXIT_ERROR,
+             "%s: %s: no band is constant, but some are linear combinations of others: --ridge R, or --bands of fewer", j->in.header_name,
+             shs_status_text(status));
     check_job(j, status);
 }
 

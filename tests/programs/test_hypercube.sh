@@ -1453,16 +1453,16 @@ check "mf by column: columns as classes" good detect scene_bil.hdr same.hdr --bb
 check "mf by column: columns as classes: the same" cmp same.img ace.img
 check "mf by column: of the image" good detect scene.hdr same.hdr --bbl --target 71,105 --background image
 check "mf by column: of the image: another" bash -c '! cmp -s same.img ace.img'
-fails "by column: too few lines" 1 "scene.hdr: each column has a constant band, or not more valid pixels than the 87 bands: --ridge R" \
+fails "by column: too few lines" 1 "scene.hdr: each column has a band that is constant or a linear combination of others, or not more valid pixels than the 87 bands: --ridge R" \
     detect scene.hdr bad.hdr --bbl --target 5,5 --background column --window 0,0,9,9
 check "by column: too few lines, and a ridge" good detect scene.hdr same.hdr --bbl --target 5,5 --background column --window 0,0,9,9 --ridge 0.1
 for block in "" "--block 1"; do
-    fails "by column: one line has one pixel a column $block" 1 "each column has a constant band, or not more valid pixels" \
+    fails "by column: one line has one pixel a column $block" 1 "each column has a band that is constant or a linear combination of others, or not more valid pixels" \
         detect scene.hdr bad.hdr --bbl --target 5,5 --background column --window 0,5,60,1 $block
 done
 run convert scene.hdr strip.hdr --window 0,5,60,1
 for block in "" "--block 1"; do
-    fails "by column: a cube of one line $block" 1 "each column has a constant band, or not more valid pixels" \
+    fails "by column: a cube of one line $block" 1 "each column has a band that is constant or a linear combination of others, or not more valid pixels" \
         detect strip.hdr bad.hdr --bands 1-9 --target 5,0 --background column --ridge 0.1 $block
 done
 fails "by column, and class" 2 "--background: column: --class has a background" detect scene.hdr bad.hdr --target 5,5 --background column --class kinds.hdr
@@ -2461,6 +2461,13 @@ fails "bytes of components without the way back" 1 "comp.hdr: data gain values: 
 printf '\001\004\002\003\005\005\005\005\007\003\011\002\006\006\006\006' >dead.img; header dead 4 1 4 1 bsq 0
 for m in pca rx; do fails "$m --correlation, dead bands" 1 "dead.hdr: pixels: .*: bands 2,4 hold one value only; --bands" $m dead.hdr bad.hdr --correlation; done
 fails "detect, dead bands" 1 "dead.hdr: covariance: singular.*: bands 2,4 hold one value only; .*--ridge" detect dead.hdr bad.hdr --target 1,0
+# Band 3 is twice band 2 and 1: no band is constant.
+awk 'BEGIN { for (i = s = 1; i <= 50; i++) { s = s * 75 % 65537; a = s % 90 + 1; s = s * 75 % 65537; b = s % 90 + 1; printf "\\%03o\\%03o\\%03o", a, b, 2 * b + 1 } }' >depend.txt
+# shellcheck disable=SC2059 # escapes
+printf "$(cat depend.txt)" >depend.img; header depend 10 5 3 1 bip 0
+fails "detect, a band that depends on another" 1 "depend.hdr: covariance: singular.*: no band is constant, but some are linear combinations of others: --ridge" detect depend.hdr bad.hdr --target 1,0 --method ace
+fails "detect by column, a band that depends on another" 1 "depend.hdr: each column has a band that is constant or a linear combination of others" detect depend.hdr bad.hdr --target 1,0 --background column
+fails "rx --local, a band that depends on another" 1 "depend.hdr: --local 1,5: no pixel has .* 3 bands, none of them constant or a linear combination of others" rx depend.hdr bad.hdr --local 1,5
 fails "detect, a dead band in use" 1 "dead.hdr: covariance: singular.*: band 4 holds one value only" detect dead.hdr bad.hdr --target 1,0 --bands 1,3-4
 
 echo "== one long line"
