@@ -216,8 +216,8 @@ static int score_locally(job *j, const shs_rx_local_options *options) {
     if (status == SHS_SINGULAR_COVARIANCE) fail_for_dead_bands(j, status);
     if (status == SHS_SINGULAR_COVARIANCE)
         fail(EXIT_ERROR,
-             "%s: --local %s: no pixel has a background of more valid pixels than the %d bands, none of them constant or a linear "
-             "combination of others: a larger OUTER, --ridge R, or --bands of fewer",
+             "%s: --local %s: no pixel has a background of more valid pixels than the %d bands, none of them constant or a "
+             "linear combination of others: a larger OUTER, --ridge R, or --bands of fewer",
              j->in.header_name, j->s->detect.local, j->cube.band_list ? j->cube.band_count : j->cube.bands);
     check_job(j, status);
     if (is_stretched(j)) {

@@ -35,8 +35,8 @@ static void check_detection(job *j, shs_status status) {
              j->in.header_name, each, shs_cube_bands(&j->cube));
     if (status == SHS_SINGULAR_COVARIANCE)
         fail(EXIT_ERROR,
-             "%s: %s: no band is constant, but some are linear combinations of others: --ridge R, or --bands of fewer", j->in.header_name,
-             shs_status_text(status));
+             "%s: %s: no band is constant, but some are linear combinations of others: --ridge R, or --bands of fewer",
+             j->in.header_name, shs_status_text(status));
     check_job(j, status);
 }
 

@@ -176,13 +176,23 @@ static void warn_of_unit(const cube_file *f, const wave_unit *taken) {
          f->header_name, f->axis.units, taken->name);
 }
 
+/* Says once that wavelengths are far from what their unit is for. */
+static void warn_of_size(const cube_file *f, const wave_unit *by_size) {
+    static char *said;
+    if (!is_new_line(&said, f->header_name)) return;
+    warn("%s: wavelength units: '%.50s', but by their size the wavelengths are in %s: they are taken as the header says",
+         f->header_name, f->axis.units, by_size->name);
+}
+
 /* The unit of the cube's wavelengths. */
 static const wave_unit *unit_of(const cube_file *f) {
     const wave_unit *unit = unit_named(f->axis.units);
+    const wave_unit *by_size = unit_by_size(f->axis.wavelength, f->bands);
+    const int metric = unit == &wave_units[UNIT_NM] || unit == &wave_units[UNIT_UM];
+    if (!unit) warn_of_unit(f, by_size);
+    else if (metric && unit != by_size) warn_of_size(f, by_size);
     if (unit) return unit;
-    unit = unit_by_size(f->axis.wavelength, f->bands);
-    warn_of_unit(f, unit);
-    return unit;
+    return by_size;
 }
 
 /* The first band whose wavelength is not above 0, as lists of sensors have it for bands without data; -1: all are. */

@@ -2223,6 +2223,11 @@ sed '1s/wavelength/wavelength (nm)/' mix.csv >mixnm.csv
 good pca mix.hdr mix_pc.hdr --save mix.model
 in_unit Angstroms Angstroms '10 * nm'; in_unit micrometres Micrometers 'nm / 1000'; in_unit 'a Greek letter' 'µm' 'nm / 1000'; in_unit millimetres mm 'nm / 1e6'
 in_unit centimetres Centimeters 'nm / 1e7'; in_unit metres m 'nm / 1e9'; in_unit wavenumbers Wavenumber '1e7 / nm'; in_unit GHz GHz '299792458 / nm'; in_unit MHz MHz '299792458e3 / nm'; in_unit electronvolts eV '1239.841984332 / nm'
+for unit in Micrometers:1:nm Nanometers:.001:um; do
+    { sed '/^wavelength/d' mix.hdr; echo "wavelength units = ${unit%%:*}"; echo "wavelength = {$(echo $nm | tr , '\n' | awk -v f="$(echo $unit | cut -d: -f2)" '{ printf "%s%.10g", s, f * $1; s = "," }')}"; } >unit.hdr
+    check "wavelengths of another unit than $unit: runs" run endmembers unit.hdr own.csv --count 2
+    check "wavelengths of another unit than $unit: it is said" grep -q "unit.hdr: wavelength units: '${unit%%:*}', but by their size the wavelengths are in ${unit##*:}: they are taken as the header says" err.txt
+done
 # Two detectors that overlap: their bands at 600 and 650 nm are not the same.
 steps=400,600,700,550,650,800
 header steps 3 1 6 1 bsq 0 'wavelength units = nm' "wavelength = {$steps}"; cp mix.img steps.img
