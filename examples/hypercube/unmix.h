@@ -607,8 +607,8 @@ static void run_unmix(const settings *s, char **names) {
     if (!found && s->extract.count_text) fail(EXIT_USAGE, "--count: %s says already how many", s->unmix.endmembers);
     if (found && s->unmix.abundances && !s->unmix.published)
         fail(EXIT_USAGE,
-             "--abundances: --endmembers %s finds endmembers in an order of its own: --published CSV has the spectra in that of "
-             "the abundances",
+             "--abundances: --endmembers %s finds endmembers in an order of its own: --published CSV has the spectra in that "
+             "of the abundances",
              s->unmix.endmembers);
     if (s->unmix.library) will_read_spectra(s->unmix.library);
     else if (!found) will_read_spectra(s->unmix.endmembers);
