@@ -18979,8 +18979,10 @@ SHS__PRIVATE int shs__px_find_shift(const shs__reader *r, shs_wide *shift) {
         if (shs__px_sums_are_exact(r->view.cube->type)) i = (size_t)shs__px_left_in_line(&r->view, at, (int)i);
         count = shs__px_stretch_mean(r, at, i, place);
     }
-    for (b = 0; b < (size_t)r->view.used && count > 0; b++)
+    for (b = 0; b < (size_t)r->view.used && count > 0; b++) {
         shift[b] = shs__px_shift_of(r->view.cube->type, shs__px_stretch_median(r, b, place, count));
+        if (!shs__wide_finite(1, shift + b)) shift[b] = 0; /* a sum left the range; pixels less infinity would count as missing */
+    }
     return count > 0;
 }
 

@@ -212,6 +212,23 @@ static void test_lines_that_stand_out(void **state) {
     }
 }
 
+/* Their sum leaves the range, but they are not missing. */
+static void test_pixels_near_the_end_of_the_range(void **state) {
+    const double most = narrow ? 2e38 : 1e308;
+    plain_cube p;
+    shs_cube cube;
+    shs_pca pca = SHS_ZERO;
+    size_t i;
+    (void)state;
+    if (!narrow && sizeof(shs_real) == sizeof(float)) skip(); /* all floats add up in double */
+    p = levels(SHS_TYPE_F64, most, 1, 0, 0, 0);
+    for (i = 0; i < values_of(&p); i++) p.x[i] = most * (0.9 + 0.001 * (double)(i * 17 % 100));
+    cube = cube_of(&p, narrow ? SHS_TYPE_F32 : SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+    assert_status(shs_pca_fit(NULL, &cube, NULL, &pca), SHS_NOT_FINITE);
+    free(p.x);
+    cube_free(&cube);
+}
+
 /* The places where means are taken hold no pixel: the first valid one is found all the same. */
 static void test_shift_behind_a_mask(void **state) {
     plain_cube p = levels(SHS_TYPE_F32, 300, 1, 0, 0, 0);
@@ -490,6 +507,7 @@ int main(void) {
         cmocka_unit_test(test_scores_in_any_unit),
         cmocka_unit_test(test_statistics),
         cmocka_unit_test(test_bytes_far_from_128),
+        cmocka_unit_test(test_pixels_near_the_end_of_the_range),
         cmocka_unit_test(test_lines_that_stand_out),
         cmocka_unit_test(test_shift_behind_a_mask),
         cmocka_unit_test(test_backgrounds_behind_a_dark_line),
