@@ -566,12 +566,12 @@ enum { SUM_BYTES = 8 + 4 };
 /* What is written is summed up. */
 typedef struct summed_file {
     FILE *file;
-    uint32_t crc, table[256];
+    uint32_t crc;
 } summed_file;
 
 static int put_summed(void *user, const void *bytes, size_t count) {
     summed_file *s = (summed_file *)user;
-    s->crc = png_crc(s->table, s->crc, bytes, count);
+    s->crc = png_crc(s->crc, bytes, count);
     return put_bytes(s->file, bytes, count);
 }
 
@@ -582,7 +582,6 @@ static void save(const char *name, const dictionaries *d) {
     summed_file s;
     s.file = open_for_writing(name);
     s.crc = 0xFFFFFFFFu;
-    png_crc_table(s.table);
     check(shs_model_save(&d->model, put_bytes, s.file), name);
     check(shs_npy_save(k, n, d->low, k, put_summed, &s), name);
     check(shs_npy_save(d->p, n, d->high, d->p, put_summed, &s), name);
@@ -620,12 +619,11 @@ static shs_real *load_matrix(const char *name, int rows, int *n, bytes_left *b) 
 
 /* What stands behind the arrays, which begin at `from`: nothing in files of earlier versions, else the mark and the sum. */
 static void load_sum(const char *name, const unsigned char *from, bytes_left *b) {
-    uint32_t table[256], crc;
+    uint32_t crc;
     unsigned char sum[4];
     if (b->left == 0) return;
     if (b->left < SUM_BYTES) check_loaded(SHS_READ_FAILED, name);
-    png_crc_table(table);
-    crc = ~png_crc(table, 0xFFFFFFFFu, from, (size_t)(b->at - from));
+    crc = ~png_crc(0xFFFFFFFFu, from, (size_t)(b->at - from));
     png_store(sum, crc);
     if (memcmp(b->at, SUM_MARK, 8) != 0 || memcmp(b->at + 8, sum, 4) != 0)
         fail(EXIT_ERROR, "%s: it is damaged: behind its dictionaries their check sum, 0x%08X, is not", name, (unsigned)crc);
