@@ -1092,7 +1092,7 @@ SHS_API void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real *y,
 
    AK-SVD (Rubinstein, Zibulevsky, Elad 2008) is N~ = 1. PAK-SVD (Irofti, Dumitrescu 2014) is any N~ above; N~ = n updates all
    atoms at once, as Jacobi's method does. u `rounds` of updates follow each coding. The paper's best results: N~ <= 64, u = 1 for
-   the first 50 iterations and 2 or more after that.
+   the first 50 iterations and 2 or more after that. With N~ = n, u = 2 from the start raises the error.
    SGK (Sahoo, Makur 2013, "Dictionary training for sparse representation as generalization of K-means clustering") keeps the
    codes, x_new = x; the d_new above is its least-squares atom F x' / |x|^2 at unit norm. It saves a product an iteration; after 20
    iterations on patches of photographs its error was within 1 % of AK-SVD's.
@@ -1106,7 +1106,8 @@ SHS_API void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real *y,
    all would.
 
    Regularised (mu; Dumitrescu, Irofti 2017): minimise ||Y - DX||^2 + mu ||X||^2. After coding, signals are solved again on the
-   atoms they have, x = (D_I'D_I + mu I)^-1 D_I'y, and the codes that a rule makes anew are divided by 1 + mu.
+   atoms they have, x = (D_I'D_I + mu I)^-1 D_I'y, and the codes that a rule makes anew are divided by 1 + mu. Errors, and the
+   codes that are returned, are of the pursuit alone.
    Incoherent (gamma): minimise ||Y - DX||^2 + gamma ||D'D - I||^2. A step on F F' becomes one on
 
        F F' + 2 gamma (sqrt(p) I - D~D~'),
@@ -1115,8 +1116,7 @@ SHS_API void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real *y,
    signals. This is the authors' step: where gamma outweighs F F', and D~D~' has an eigenvalue above 2 sqrt(p), it turns atoms
    towards each other. Use `coherence` for atoms that are far apart. IPR (Barchiesi, Plumbley 2013)
    decorrelates the atoms after the updates: each of `coherence_rounds` cuts |d_i'd_j| in D'D to `coherence`, makes a dictionary of
-   the p leading eigenpairs, and rotates it to fit the signals best. The codes stay. u >= 2 from the start with large dictionaries
-   and groups (n 512, N~ >= 128) raises the error.
+   the p leading eigenpairs, and rotates it to fit the signals best. The codes stay.
 
    Nonnegative, such as for spectra (Aharon, Elad, Bruckstein 2005: NN-K-SVD): D >= 0 and X >= 0. Coding is nonnegative, a rule
    takes max(F x', 0) for F x' and max(d_new'F, 0) for d_new'F, and I are the signals with x > 0. The new atom has the least error
@@ -1153,8 +1153,9 @@ typedef enum shs_replace {
 } shs_replace;
 
 typedef enum shs_keep {
-    SHS_KEEP_BEST = 0, /* return the dictionary of the lowest error (with a tolerance: of the fewest coefficients); with
-                          coherence or incoherence never the one at the start, whose atoms nothing has parted */
+    SHS_KEEP_BEST = 0, /* return the dictionary of the lowest error (with a tolerance: of the fewest coefficients, unless more
+                          than 1 % of the signals end above it, as with a sparsity); with coherence or incoherence never the
+                          one at the start, whose atoms nothing has parted */
     SHS_KEEP_LAST = 1  /* return the one after the last update */
 } shs_keep;
 
@@ -1253,7 +1254,8 @@ SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, size_t m, cons
    With a mask, or skip_nan, AK-SVD and SGK learn from the values present (other rules, regularisation, incoherence and coherence:
    SHS_BAD_OPTIONS); engines do not. Let M_i mark the values present in signal i, and F = M.(Y - the other atoms' part) on the
    signals that use the atom: d = F x' / |F x'|, and x_i = d'F_i / |M_i.d|^2 for AK-SVD. With a mask an update may raise the error;
-   the best dictionary is kept all the same. Errors count the values present, and rmse divides by the root of their number. Missing
+   the best dictionary is kept all the same. A value of an atom shrinks if few of the atom's signals have it: where the same values
+   are missing in many signals, atoms are wrong, while values missing at random do little harm. Errors count the values present, and rmse divides by the root of their number. Missing
    values are zeros in replacements and starts, and `test` has none. A value present in none of an atom's signals becomes 0 in the
    atom; a signal without any value has no atoms. This takes p m more values and p m more bytes.
 
@@ -14328,6 +14330,7 @@ typedef struct shs__dl_ranks {
     shs_wide m;
     shs_wide values; /* that are there */
     int tolerant;    /* some rank's signals have tolerances */
+    int misses;      /* there are none, or many signals end above theirs: their errors count, not how many atoms they have */
 } shs__dl_ranks;
 
 /* The dictionary to return: the best so far, or the newest (SHS_KEEP_LAST). With the iteration and the cost of the last improvement
@@ -14335,10 +14338,13 @@ typedef struct shs__dl_ranks {
 typedef struct shs__dl_best {
     shs_real *D; /* p x n */
     shs_wide cost, stop_cost;
+    int misses, stop_misses; /* the costs are errors, not atoms */
     int stop_iteration;
 } shs__dl_best;
 
 enum { SHS__PANEL = 32 }; /* columns of D'D that are formed at a time */
+
+#define SHS__DL_MISSES SHS__WIDE_C(0.01) /* the share of signals above their tolerance beyond which errors count */
 
 /* A piece of D'D. */
 typedef struct shs__dl_panel {
@@ -14365,7 +14371,7 @@ typedef struct shs__dl_learner {
     shs__dl_test test;
     shs_real *D;            /* p x n */
     shs_wide *sums;         /* (p + 1) (n + SHS__TELLS): of a group of atoms, and their energy; signals sent to ranks */
-    shs_wide *reduced;      /* n + 5 + SHS__TELLS: the errors and the uses of the atoms, and of the test signals the errors */
+    shs_wide *reduced;      /* n + 6 + SHS__TELLS: the errors and the uses of the atoms, and of the test signals the errors */
     shs_wide *gram;         /* n x n, SHS__RULE_NEEDS_WHOLE: XX' */
     shs_real *d_before;     /* p, SHS__RULE_NEEDS_STEPS: an atom before a step */
     shs__dl_ipr ipr;
@@ -15207,17 +15213,18 @@ SHS__PRIVATE shs_status shs__dl_code_test(shs__dl_learner *w, shs_wide *sum2) {
 SHS__PRIVATE shs_status shs__dl_code_all(shs__dl_learner *w, shs_ksvd_record *record) {
     const int n = w->n, masked = shs__omp_weighted(&w->o->coding);
     size_t *usage = w->session.usage;
-    shs_wide *sums = w->reduced, *uses = sums + 2, *test = uses + n, *present = test + 2;
+    shs_wide *sums = w->reduced, *uses = sums + 3, *test = uses + n, *present = test + 2;
     shs_omp_report report = SHS_ZERO;
     shs_status status = shs__dl_stage_code(w, w->D, &report);
     int j;
     sums[0] = report.sum2;
     sums[1] = (shs_wide)report.nonzeros;
+    sums[2] = (shs_wide)report.not_reached;
     for (j = 0; j < n; j++) uses[j] = (shs_wide)usage[j];
     if (status == SHS_OK) status = shs__dl_code_test(w, test);
     test[1] = (shs_wide)w->test.coder.m;
     *present = (shs_wide)w->session.mask.here;
-    status = shs__ctx_reduce_well(w->ctx, status, sums, (size_t)n + 4 + (size_t)masked, SHS_REDUCE_SUM);
+    status = shs__ctx_reduce_well(w->ctx, status, sums, (size_t)n + 5 + (size_t)masked, SHS_REDUCE_SUM);
     if (status != SHS_OK) return status;
     for (j = 0; j < n; j++) {
         usage[j] = (size_t)uses[j];
@@ -15227,6 +15234,7 @@ SHS__PRIVATE shs_status shs__dl_code_all(shs__dl_learner *w, shs_ksvd_record *re
     else w->all.values = (shs_wide)w->p * w->all.m;
     record->rmse_coding = SHS__WSQRT(shs__quotient(sums[0], w->all.values));
     record->mean_atoms = sums[1] / w->all.m;
+    w->all.misses = !w->all.tolerant || sums[2] > w->all.m * SHS__DL_MISSES;
     record->rmse_test = shs__dl_rmse(w, test[0], test[1]);
     return SHS_OK;
 }
@@ -15350,12 +15358,18 @@ SHS__PRIVATE shs_status shs__dl_replace_atoms(shs__dl_learner *w, int iteration,
 /* Whether cost is below the best so far. Any cost is better than a best that is infinite or NaN. */
 SHS__PRIVATE int shs__dl_better(shs_wide cost, shs_wide best) { return cost < best || !shs__wide_finite(1, &best); }
 
+/* The first iteration whose dictionary counts: with coherence or incoherence nothing has parted the atoms of the start. */
+SHS__PRIVATE int shs__dl_first_counted(const shs_ksvd_options *o) {
+    return (o->coherence > 0 || o->incoherence > 0) && o->first_iteration == 0;
+}
+
 SHS__PRIVATE void shs__dl_keep_best(shs__dl_learner *w, int updates, const shs_ksvd_record *record) {
-    const int parts = w->o->coherence > 0 || w->o->incoherence > 0;
-    const int first = parts && w->o->first_iteration == 0; /* the first whose atoms are parted */
-    shs_wide cost = record->rmse_coding; /* what is being minimised */
-    if (w->all.tolerant) cost = record->mean_atoms;
-    if (updates > first && w->o->keep == SHS_KEEP_BEST && !shs__dl_better(cost, w->best.cost)) return;
+    const int counted = updates > shs__dl_first_counted(w->o) && w->o->keep == SHS_KEEP_BEST;
+    shs_wide cost = record->mean_atoms; /* what is being minimised */
+    if (w->all.misses) cost = record->rmse_coding;
+    if (counted && w->all.misses > w->best.misses) return;
+    if (counted && w->all.misses == w->best.misses && !shs__dl_better(cost, w->best.cost)) return;
+    w->best.misses = w->all.misses;
     w->best.cost = cost;
     w->report.best_iteration = updates;
     w->report.rmse = record->rmse_coding;
@@ -15422,7 +15436,9 @@ SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, shs_ksvd_reco
 /* Notes an improvement of the best error by enough; whether the last one is stop_patience iterations ago. */
 SHS__PRIVATE int shs__dl_stalled(shs__dl_learner *w, int k) {
     if (w->o->stop_patience <= 0) return 0;
-    if (k == 0 || shs__dl_better(w->best.cost, w->best.stop_cost * (1 - w->o->stop_improvement))) {
+    if (k <= shs__dl_first_counted(w->o) || w->best.misses < w->best.stop_misses ||
+        shs__dl_better(w->best.cost, w->best.stop_cost * (1 - w->o->stop_improvement))) {
+        w->best.stop_misses = w->best.misses;
         w->best.stop_cost = w->best.cost;
         w->best.stop_iteration = k;
     }
@@ -15663,7 +15679,7 @@ SHS__PRIVATE void shs__dl_layout(shs__layout *l, shs__dl_learner *w, int stride,
     w->D = SHS__CARVE(l, shs_real, atoms);
     w->best.D = SHS__CARVE(l, shs_real, atoms);
     w->sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT((size_t)p + 1, n + SHS__TELLS, 1));
-    w->reduced = SHS__CARVE(l, shs_wide, n + 5 + SHS__TELLS);
+    w->reduced = SHS__CARVE(l, shs_wide, n + 6 + SHS__TELLS);
     w->flagged = SHS__CARVE(l, unsigned char, n);
     shs__dl_panel_layout(l, &w->panel, p, w->n);
 }

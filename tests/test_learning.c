@@ -1607,6 +1607,25 @@ static void test_tolerance_training(void **state) {
     free(h);
 }
 
+/* Where the sparsity keeps many signals above the tolerance, errors tell which dictionary is best: the start codes itself with
+   few atoms. */
+static void test_sparsity_and_tolerance(void **state) {
+    shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D);
+    shs_ksvd_record h[10];
+    shs_ksvd_options o = small_options();
+    shs_ksvd_report report = SHS_ZERO;
+    int k;
+    (void)state;
+    o.iterations = 10;
+    o.coding.tolerance = (shs_real)0.01;
+    report.history = h;
+    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
+    assert_true(report.best_iteration > 0 && report.mean_atoms > h[0].mean_atoms);
+    for (k = 0; k < 10; k++) assert_true(report.rmse <= h[k].rmse_coding);
+    free(Y);
+    free(D);
+}
+
 static void test_early_stop(void **state) {
     shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D);
     shs_ksvd_options o = small_options();
@@ -1618,6 +1637,13 @@ static void test_early_stop(void **state) {
     assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
     assert_in_range(report.iterations, 4, 150);
     assert_unit_norm(P, N, D);
+    o.start = SHS_START_GIVEN; /* parting its atoms costs more than the iterations win back: the start is no mark for these */
+    o.coherence = (shs_real)0.3;
+    o.stop_improvement = 0.0005;
+    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
+    assert_in_range(report.iterations, 5, 150);
+    o.start = SHS_START_SIGNALS;
+    o.coherence = 0;
     o.stop_improvement = (shs_wide)NAN;
     assert_status(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report), SHS_BAD_OPTIONS);
     o.stop_improvement = 0.01;
@@ -3065,6 +3091,7 @@ int main(void) {
         cmocka_unit_test(test_history),
         cmocka_unit_test(test_keeps_the_best),
         cmocka_unit_test(test_tolerance_training),
+        cmocka_unit_test(test_sparsity_and_tolerance),
         cmocka_unit_test(test_early_stop),
         cmocka_unit_test(test_start_from_signals),
         cmocka_unit_test(test_start_from_few_signals),

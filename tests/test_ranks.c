@@ -1097,8 +1097,8 @@ static counted count_learning(shs_ksvd_options o, int n) {
 }
 
 /* As the header promises: an iteration takes one reduction for each group and two more, another for each error that is asked
-   for. Sums and energy of all atoms, uses, flags, and squares and counts of errors (of the signals, of a test set) go round
-   once. Besides there are four. */
+   for. Sums and energy of all atoms, uses, flags, squares and counts of errors (of the signals, of a test set), and the number
+   of signals above their tolerance go round once. Besides there are four. */
 static void test_reductions_of_learning(void **state) {
     static const int sizes[] = {1, 7, 18, 64}, groups[] = {1, 5, 18, 64};
     size_t s, k;
@@ -1117,7 +1117,7 @@ static void test_reductions_of_learning(void **state) {
             more = count_learning(o, sizes[s]);
             assert_int_equal(less.calls, 4 + 2 * (each + 2));
             assert_int_equal(more.calls - less.calls, 2 * (each + 2));
-            assert_int_equal(more.values - less.values, 2 * ((P + 1) * n + 2 * n + 4 + 2 * (each + 2)));
+            assert_int_equal(more.values - less.values, 2 * ((P + 1) * n + 2 * n + 5 + 2 * (each + 2)));
             o.rmse_after_update = 1;
             assert_int_equal(count_learning(o, sizes[s]).calls - more.calls, 4);
             o.rmse_after_update = 0;
