@@ -1251,13 +1251,14 @@ SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, size_t m, cons
    round, one of them of n^2 values. More are taken by K-SVD (two for each further power step of a group), IPR (one of p n values),
    an error after an update (one), and an atom replaced by the worst signal (three).
 
-   With a mask, or skip_nan, AK-SVD and SGK learn from the values present (other rules, regularisation, incoherence and coherence:
-   SHS_BAD_OPTIONS); engines do not. Let M_i mark the values present in signal i, and F = M.(Y - the other atoms' part) on the
-   signals that use the atom: d = F x' / |F x'|, and x_i = d'F_i / |M_i.d|^2 for AK-SVD. With a mask an update may raise the error;
-   the best dictionary is kept all the same. A value of an atom shrinks if few of the atom's signals have it: where the same values
-   are missing in many signals, atoms are wrong, while values missing at random do little harm. Errors count the values present, and rmse divides by the root of their number. Missing
-   values are zeros in replacements and starts, and `test` has none. A value present in none of an atom's signals becomes 0 in the
-   atom; a signal without any value has no atoms. This takes p m more values and p m more bytes.
+   With a mask, or skip_nan, AK-SVD and SGK learn from the values present (other rules, regularisation, incoherence and
+   coherence: SHS_BAD_OPTIONS); engines do not. Let M_i mark the values present in signal i, and F = M.(Y - the other atoms'
+   part) on the signals that use the atom: d = F x' / |F x'|, and x_i = d'F_i / |M_i.d|^2 for AK-SVD. With a mask an update may
+   raise the error; the best dictionary is kept all the same. A value of an atom shrinks if few of the atom's signals have it:
+   where the same values are missing in many signals, atoms are wrong, while values missing at random do little harm. Errors
+   count the values present, and rmse divides by the root of their number. Missing values are zeros in replacements and starts,
+   and `test` has none. A value present in none of an atom's signals becomes 0 in the atom; a signal without any value has no
+   atoms. This takes p m more values and p m more bytes.
 
    Signals may be in any unit in which shs_wide holds fourth powers of their values; beyond that atoms may stay as they are. The
    worst signal is found by squares in shs_real. Engines take signals whose largest value is within 2^-63 and 2^63 (2^-255 and 2^255
