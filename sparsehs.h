@@ -18970,8 +18970,8 @@ SHS__PRIVATE shs_wide shs__px_stretch_median(const shs__reader *r, size_t b, siz
     return sorted[count / 2];
 }
 
-/* Whether double sums the products of these pixels exactly. The shift is then of the first pixels of a line alone, so that blocks
-   of any size give one result. */
+/* Whether double sums the products of these pixels exactly. The shift is then of the first panel alone, so that blocks of one or
+   more panels give the same bits. */
 SHS__PRIVATE int shs__px_sums_are_exact(shs_type type) {
     if (sizeof(shs_wide) <= sizeof(float)) return 0;
     return type == SHS_TYPE_U8 || type == SHS_TYPE_I16 || type == SHS_TYPE_U16;
@@ -18991,11 +18991,8 @@ SHS__PRIVATE int shs__px_find_shift(const shs__reader *r, shs_wide *shift) {
         count += shs__px_stretch_mean(r, at, SHS__STRETCH, place + (size_t)count);
     }
     if (count == 0) place = 0;
-    for (at = 0; at < r->block_pixels && count == 0; at += i) {
-        i = shs__zmin(SHS__PANEL_PIXELS, r->block_pixels - at);
-        if (shs__px_sums_are_exact(r->view.cube->type)) i = (size_t)shs__px_left_in_line(&r->view, at, (int)i);
-        count = shs__px_stretch_mean(r, at, i, place);
-    }
+    for (at = 0; at < r->block_pixels && count == 0; at += SHS__PANEL_PIXELS)
+        count = shs__px_stretch_mean(r, at, shs__zmin(SHS__PANEL_PIXELS, r->block_pixels - at), place);
     for (b = 0; b < (size_t)r->view.used && count > 0; b++) {
         shift[b] = shs__px_shift_of(r->view.cube->type, shs__px_stretch_median(r, b, place, count));
         if (!shs__wide_finite(1, shift + b)) shift[b] = 0; /* a sum left the range; pixels less infinity would count as missing */
