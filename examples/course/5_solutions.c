@@ -182,6 +182,27 @@ static double difference_to_white(const double *white) {
     return worst;
 }
 
+/* Takes what lies along the components before component k off `next`. */
+static void orthogonalise(const shs_wide *rotation, int k, double *next) {
+    /* YOUR TURN: make `next` orthogonal to the columns of `rotation` before column k. Value a of column j is rotation[a + j * M]. */
+    int j, a;
+    for (j = 0; j < k; j++) {
+        double part = 0;
+        for (a = 0; a < M; a++) part += next[a] * (double)rotation[a + j * M];
+        for (a = 0; a < M; a++) next[a] -= part * (double)rotation[a + j * M];
+    }
+    /* END OF YOUR TURN */
+}
+
+/* (1, 2, 3) with the axes as components: before component 1 there is one, so (0, 2, 3) is left. Returns the difference. Against
+   all other components only the component itself would be left, whatever the step was. */
+static double orthogonal_to_first_axis(void) {
+    const shs_wide axes[M * M] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    double next[M] = {1, 2, 3};
+    orthogonalise(axes, 1, next);
+    return larger_of(fabs(next[0]), larger_of(fabs(next[1] - 2), fabs(next[2] - 3)));
+}
+
 static void mix_sources(shs_real *cube) {
     shs_random random;
     int i, b;
@@ -231,13 +252,7 @@ static void exercise_5(void) {
         double w[M], next[M] = {NAN, NAN, NAN}, length = 0, along = 0;
         for (a = 0; a < M; a++) w[a] = (double)ica.rotation[a + k * M];
         tanh_step(COUNT, white, w, next);
-        /* YOUR TURN: make `next` orthogonal to the columns of ica.rotation before column k. */
-        for (j = 0; j < k; j++) {
-            double part = 0;
-            for (a = 0; a < M; a++) part += next[a] * (double)ica.rotation[a + j * M];
-            for (a = 0; a < M; a++) next[a] -= part * (double)ica.rotation[a + j * M];
-        }
-        /* END OF YOUR TURN */
+        orthogonalise(ica.rotation, k, next);
         for (a = 0; a < M; a++) length += next[a] * next[a];
         for (a = 0; a < M; a++) along += next[a] / sqrt(length) * w[a];
         worst = larger_of(worst, 1 - fabs(along));
@@ -249,6 +264,7 @@ static void exercise_5(void) {
     }
     agrees("5: a tanh step over all signs of three values", step_over_signs(), 1e-12);
     agrees("5: covariance of the white pixels less the identity", difference_to_white(white), 1e-4);
+    agrees("5: (1, 2, 3) less its part along the first axis, the one before component 1", orthogonal_to_first_axis(), 1e-12);
     agrees("5: |cos| between a step and the components before it", slant, 1e-5);
     agrees("5: 1 - |cos| of a plain step from each", worst, 1e-6);
     shs_ica_free(NULL, &ica);

@@ -67,7 +67,7 @@ static float kahan(int n, const float *x) {
 }
 static void exercise_2(void) {
     enum { COUNT = 20000 };
-    static const float x[] = {1, 1e20f, 1, -1e20f}; /* 2 */
+    static const float x[] = {1, 1e20f, 1, -1e20f}, flipped[] = {1, -1e20f, 1, 1e20f}; /* 2 each */
     static float numbers[COUNT];
     double truth = 0;
     shs_random random;
@@ -79,6 +79,7 @@ static void exercise_2(void) {
     }
     printf("  1 + 1e20 + 1 - 1e20: %g by Kahan, %g mended\n", kahan(4, x), mended(4, x));
     agrees("2: the mended sum less 2", fabs((double)mended(4, x) - 2), 0);
+    agrees("2: the mended sum of 1, -1e20, 1, 1e20 less 2", fabs((double)mended(4, flipped) - 2), 0);
     agrees("2: error of the mended sum of random numbers", fabs(mended(COUNT, numbers) / truth - 1), ldexp(1, -23));
 }
 
@@ -122,6 +123,7 @@ static void exercise_3(void) {
     int n, i, items, wrong = 0, wrong_items = 0;
     shs_random random;
     shs_random_seed(&random, 3);
+    for (i = 0; i < 500; i++) x[i] = HUGE_VALF; /* what lies beyond n would win */
     for (n = 1; n <= 500; n += 7) {
         for (i = 0; i < n; i++) x[i] = (float)shs_random_below(&random, 20); /* many are equal */
         for (items = 1; items <= 64; items *= 2) {
@@ -156,7 +158,8 @@ static void exercise_4(void) {
     shs_random random;
     int i;
     shs_random_seed(&random, 4);
-    for (i = 0; i < N; i++) truth += (double)(x[i] = (float)shs_random_uniform(&random));
+    /* Many are tiny, so that a sum of doubles would round. Values of about one size would add up exactly. */
+    for (i = 0; i < N; i++) truth += (double)(x[i] = (float)pow(shs_random_uniform(&random), 8));
     first = sum_in_any_order(N, x, 0);
     for (i = 1; i <= 20; i++) worst = larger_of(worst, fabs(sum_in_any_order(N, x, (uint64_t)i) - first));
     if (first == 0) worst = HUGE_VAL; /* nothing was added */

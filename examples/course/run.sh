@@ -116,6 +116,8 @@ mistakes() { # LESSON
 2 2 s/r.l. -= most \*/r[l] -= 0.5 * most */
 2 2 s/if (fabs(product) <= fabs(most)) continue;/if (product <= most) continue;/
 2 3 s/slant = larger_of(slant, fabs(dot(D + atoms.k. \* P, r)));/slant = 0;/
+2 3 s/for (k = 0; k < S; k++) slant =/for (k = 0; k < S - 1; k++) slant =/
+2 3 s/for (k = 0; k < S; k++) slant =.*/slant = fabs(dot(D + atoms[0] * P, r));/
 3 3 s/E.i \* P + l. = F.l. - d_new.l. \* x_new;/(void)F;/
 3 3 s/x_new += F.l. \* d_new.l.;/x_new = X[i * N + j];/
 3 3 s/z.x_new.j. = sqrt(1.5 \* 1.5 + 1);/z.x_new[j] = 9;/
@@ -128,10 +130,14 @@ mistakes() { # LESSON
 5 4 s/    step(.p, 2, w, next);.*/    memcpy(next, w, sizeof next); step(\&p, 3, w, next);/
 5 5 s/slope += (1 - g . g) . count;/slope += 1.0 \/ count;/
 5 5 s/for (j = 0; j < k; j++) {$/for (j = 0; j < 0; j++) {/
+5 5 s/for (j = 0; j < k; j++) {$/for (j = 0; j < M; j++) { if (j == k) continue;/
 6 1 s/for (i = 1; i <= n; i++) sum +=/for (i = n; i >= 1; i--) sum +=/
 6 2 s/else lost += (x.i. - t) + sum;/else lost += 1;/
 6 2 s/if (fabsf(sum) >= fabsf(x.i.)) lost += .*/if (fabsf(sum) >= fabsf(x[i])) lost += 0;/
+6 2 s/if (fabsf(sum) >= fabsf(x.i.)) lost/if (sum >= x[i]) lost/
+6 3 s/else where.item. = -1;/else where[item] = item;/
 6 3 s/for (item = 0; item < items; item++) {/for (item = 0; item < 1; item++) {/
+6 4 s/(int64_t)(ldexp(x.at., 38) + 0.5)/ldexp(x[at], 38)/
 6 4 s/ldexp(x.at., 38)/ldexp(x[at], 10)/
 END
     echo "  the checks of lesson ${1%%_*} refuse ${wrong:-0} wrong solutions"
