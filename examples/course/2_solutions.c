@@ -212,7 +212,7 @@ static void exercises_2_and_3(void) {
     printf("  OMP leaves %.3g of |y|^2, matching pursuit %.3g\n", sum_omp / sum, sum_mp / sum);
     agrees("2: |r|^2 falls by the largest (d_j'r)^2 in each step; difference / |r|^2", fall, 1e-6);
     agrees("2: |d_j'r| of the atom after its step / before", left, 1e-6);
-    agrees("3: |d_j'y| of the atoms of OMP in both orders, one of which has the largest of all", slant_start, 1e-12);
+    agrees("3: |d_j'y| of the atoms of OMP, one of which has the largest of all", slant_start, 1e-12);
     agrees("3: largest |d_j'r| of an atom that OMP chose", slant_omp, 1e-4);
     agrees("3: 0.01 / largest |d_j'r| of an atom that matching pursuit chose", 0.01 / slant_mp, 1);
 }

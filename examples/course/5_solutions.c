@@ -184,7 +184,8 @@ static double difference_to_white(const double *white) {
 
 /* Takes what lies along the components before component k off `next`. */
 static void orthogonalise(const shs_wide *rotation, int k, double *next) {
-    /* YOUR TURN: make `next` orthogonal to the columns of `rotation` before column k. Value a of column j is rotation[a + j * M]. */
+    /* YOUR TURN: make `next` orthogonal to the columns of `rotation` before column k. Value a of column j is
+       rotation[a + j * M]. */
     int j, a;
     for (j = 0; j < k; j++) {
         double part = 0;
@@ -264,7 +265,7 @@ static void exercise_5(void) {
     }
     agrees("5: a tanh step over all signs of three values", step_over_signs(), 1e-12);
     agrees("5: covariance of the white pixels less the identity", difference_to_white(white), 1e-4);
-    agrees("5: (1, 2, 3) less its part along the first axis, the one before component 1", orthogonal_to_first_axis(), 1e-12);
+    agrees("5: (1, 2, 3) less its part along the first axis", orthogonal_to_first_axis(), 1e-12);
     agrees("5: |cos| between a step and the components before it", slant, 1e-5);
     agrees("5: 1 - |cos| of a plain step from each", worst, 1e-6);
     shs_ica_free(NULL, &ica);

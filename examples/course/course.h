@@ -70,6 +70,7 @@ static inline void course_begin(int argc, char **argv, const char *lesson, const
         {"--quick", NULL, OPTION_SWITCH, &course.quick, 0, "small sizes: a test of the lesson, not of the machine"},
     };
     course.lesson = lesson;
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* also in a pipe: a program that crashes or hangs has shown its checks so far */
     if (read_options(argc, argv, "[options]", purpose, options, (int)(sizeof options / sizeof *options)))
         fail(EXIT_USAGE, "%s: a lesson takes options only", argv[0]);
     printf("%s: %s\n", lesson, purpose);

@@ -2,7 +2,7 @@
 # Prints the exercises of a lesson as a program to fill in: N_solutions.c without the parts between YOUR TURN and END OF YOUR TURN.
 #
 #     sh examples/course/skeleton.sh 1 >mine.c
-#     cc -O2 -I. -Iexamples/course mine.c examples/course/library.c -lm -o mine && ./mine
+#     cc -Wall -O2 -I. -Iexamples/course mine.c examples/course/library.c -lm -o mine && ./mine
 set -eu
 here=$(dirname "$0")
 solutions=$here/${1:-}_solutions.c
@@ -13,7 +13,7 @@ fi
 cat <<END
 /* The exercises of lesson $1: see $(echo "$here/$1"_*.md). Write each part that says YOUR TURN, then run
 
-       cc -O2 -I. -Iexamples/course mine.c examples/course/library.c -lm -o mine && ./mine
+       cc -Wall -O2 -I. -Iexamples/course mine.c examples/course/library.c -lm -o mine && ./mine
 
    A line begins with FAILED until its exercise is done. */
 #if defined(__GNUC__) || defined(__clang__) /* what is given for a part that is not written yet is not used yet */
