@@ -11,7 +11,7 @@
 #     sparsehs-VERSION-py3-none-any.whl   the Python package, which compiles the library at its first import
 #     packaging/                          recipes for package managers and OSS-Fuzz (tools/packaging/README.md). URL=... is the
 #                                         folder that the archive will be downloaded from, REPOSITORY=... what git clones,
-#                                         CONTACT=... an address for mail
+#                                         CONTACT=... an address for mail. Pages lead to files of the repository
 #     sparsehs-VERSION-...manylinux...whl the same with the compiled library (tools/wheel.sh)
 #     pages/course, book, playground      static pages
 #     embedded/sparsehs/                  a library of Arduino and PlatformIO, a component of ESP-IDF
@@ -162,6 +162,20 @@ if wanted playground && ! lacks playground emcc playground-deps; then
     mkdir -p "$out/pages/playground"
     cp build/playground/index.html "$out/pages/playground"
 fi
+
+# Pages lead into the tree that they were made from, which is deleted: to a lesson on the course's page where that is made, and
+# else to the repository's files, as GitHub and GitLab name them.
+files=${repository%.git}/tree/HEAD
+lessons=
+[ ! -d "$out/pages/course" ] || lessons='s|"[^"]*/examples/course/\([1-6]_[a-z]*\)\.md"|"../course/index.html#\1"|g'
+for page in "$out"/pages/book/*.html "$out"/pages/course/index.html; do
+    [ -f "$page" ] || continue
+    sed "$lessons
+        s|href=\"\.\./\.\./tree/$name/|href=\"$files/|g
+        s|href=\"\.\./\.\./examples/course/\.\./\.\./|href=\"$files/|g
+        s|href=\"\.\./\.\./examples/course/\.\./|href=\"$files/examples/|g" "$page" >"$out/tar"
+    cat "$out/tar" >"$page"
+done
 
 cd "$out"
 rm -rf tree tar

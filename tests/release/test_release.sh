@@ -143,6 +143,40 @@ if git -C "$root" rev-parse HEAD >/dev/null 2>&1; then
     check "the archive holds what the commit does" eval 'rm -rf one/build && diff -r -x .git one "sparsehs-$version"'
     check "make install works from it" make -s -C "sparsehs-$version" install PREFIX="$work/prefix"
 
+    # The pages lead to each other and to the repository, not into the tree that they were made from. One lesson with small sizes
+    # makes a page of all texts.
+    pages() {
+        (cd one && LESSONS=2 QUICK=1 CFLAGS="-O1 -DSPARSEHS_NO_DISPATCH" REPOSITORY=https://host/it.git PARTS="$1" \
+            sh "$root/tools/dist.sh" "$work/published") >out.txt 2>&1
+    }
+    lead_nowhere() {
+        for page in published/pages/*/*.html; do
+            grep -oE '(href|src)="[^"]+' "$page" | sed 's/^[^"]*"//; s/#.*//' | sort -u | while read -r link; do
+                case $link in "" | http*) continue ;; esac
+                [ -e "${page%/*}/$link" ] || echo "$page: $link"
+            done
+        done
+    }
+    repository='"https://host/it/tree/HEAD'
+    lessons() { cat published/pages/book/*.html | grep -oE "\"$1[0-9]_[a-z]+" | sort -u; }
+    find_python pygments
+    if [ -z "$python" ] || ! command -v gnuplot >/dev/null || ! command -v pandoc >/dev/null; then
+        skip "no pygments, gnuplot or pandoc here: no pages"
+    else
+        check "the pages are made" pages "book course"
+        check "their links lead somewhere" eval 'lead_nowhere >nowhere; ! grep . nowhere'
+        check "the book's lessons are on the course's page" test "$(lessons '../course/index.html#' | wc -l)" -eq 6
+        for lesson in $(lessons '../course/index.html#' | sed 's/.*#//'); do
+            check "lesson $lesson" grep -q "id=\"$lesson\"" published/pages/course/index.html
+        done
+        for file in tests/results/README.md examples/hypercube examples/cortex_m; do
+            check "the course's link to $file" grep -q "$repository/$file\"" published/pages/course/index.html
+        done
+        check "the book without the course" pages book
+        check "its links lead somewhere" eval 'lead_nowhere >nowhere; ! grep . nowhere'
+        check "its lessons are the repository's" test "$(lessons "${repository#?}/examples/course/" | wc -l)" -eq 6
+    fi
+
     # The pair: no macro in the program; sparsehs.c includes itself.
     cp -r "by another/pair" pair
     sed '/define SPARSEHS_IMPLEMENTATION/d; s|"../sparsehs.h"|"sparsehs.h"|' "$root/examples/quickstart.c" >pair/quickstart.c
