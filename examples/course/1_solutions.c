@@ -85,6 +85,19 @@ static void exercise_2(void) {
     free(right);
 }
 
+/* How many of the t x t tiles of C (n x n) hold a value other than 0. */
+static int tiles_with_values(int n, int t, const shs_real *C) {
+    int i, j, r, s, count = 0;
+    for (j = 0; j < n; j += t)
+        for (i = 0; i < n; i += t) {
+            int values = 0;
+            for (s = 0; s < t; s++)
+                for (r = 0; r < t; r++) values += C[i + r + (j + s) * n] != 0;
+            count += values > 0;
+        }
+    return count;
+}
+
 /* 3. The lower triangle of C = AA' by tiles of t x t. */
 static void exercise_3(void) {
     enum { n = 40, k = 19, t = 8 };
@@ -108,6 +121,7 @@ static void exercise_3(void) {
         for (i = j; i < n; i++) worst = larger_of(worst, fabs((double)(C[i + j * n] - right[i + j * n])));
     agrees("3: the lower triangle", worst, 1e-4);
     agrees("3: tiles", fabs((double)tiles - (n / t) * (n / t + 1) / 2.0), 0);
+    agrees("3: tiles of C with values", fabs(tiles_with_values(n, t, C) - (n / t) * (n / t + 1) / 2.0), 0);
     free(A);
     free(C);
     free(At);

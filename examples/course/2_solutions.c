@@ -105,6 +105,12 @@ static int best_of(const state *z) {
     return best;
 }
 
+/* The |r|^2 that pursuit of signal i stops at. The first signal is within it from the start. */
+static double limit_of(int i, const state *z) {
+    if (i == 0) return 1.1 * z->residual2;
+    return 0.4 * z->residual2;
+}
+
 /* 1. Pursuit until |r|^2 <= limit2. The recurrence of |r|^2 is compared with the residual itself, and the atoms with those that
    shs_omp_ex takes until the same error. */
 static void exercise_1(void) {
@@ -116,7 +122,7 @@ static void exercise_1(void) {
     for (i = 0; i < M; i++) {
         state z;
         begin(&z, Y + i * P);
-        limits[i] = (shs_real)sqrt(0.4 * z.residual2);
+        limits[i] = (shs_real)sqrt(limit_of(i, &z));
     }
     options.sparsity = S;
     options.tolerance_each = limits;
@@ -126,7 +132,7 @@ static void exercise_1(void) {
         double r[P], limit2;
         state z;
         begin(&z, Y + i * P);
-        limit2 = 0.4 * z.residual2;
+        limit2 = limit_of(i, &z);
         /* YOUR TURN: take atoms until limit2 is reached or the signal has S of them. Count them in `steps`. */
         /* Each step takes t_k^2 off |r|^2, because t_k is the part of r along q_k. */
         while (z.k < S && z.residual2 > limit2) {

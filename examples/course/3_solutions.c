@@ -197,7 +197,7 @@ static double error_of_three(const example_of_three *z, int updated) {
 static void three_atoms_at_once(void) {
     example_of_three z;
     double lengths = 0, alone = 0;
-    int j, l;
+    int j, l, unused = 0;
     for (l = 0; l < 2; l++) z.y[l] = NAN;
     for (j = 0; j < 3; j++) {
         for (l = 0; l < 2; l++) z.d[j][l] = z.d_new[j][l] = NAN;
@@ -222,8 +222,10 @@ static void three_atoms_at_once(void) {
         lengths = larger_of(lengths, fabs(sum_of_squares(2, z.d[j]) - 1));
         lengths = larger_of(lengths, fabs(sum_of_squares(2, z.d_new[j]) - 1));
         alone = larger_of(alone, error_of_three(&z, 1 << j));
+        unused += !(fabs(z.x[j]) > 0);
     }
     agrees("3: squared lengths of the atoms less 1", lengths, 1e-12);
+    agrees("3: atoms that the signal does not use, which AK-SVD leaves as they are", unused, 0);
     agrees("3: error after an update of one atom, of one signal", alone, 1e-12);
     agrees("3: error before / after an update of three atoms at once", error_of_three(&z, 0) / error_of_three(&z, 7), 0.999);
 }

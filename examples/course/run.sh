@@ -110,9 +110,11 @@ mistakes() { # LESSON
         wrong=$((${wrong:-0} + 1))
     done <<'END'
 1 1 s/shs_real sum = 0;/shs_real sum = 1;/; s/    agrees("2: the product .*/    _Exit(1);/
+1 3 s/for (i = j; i < n; i += t) {/for (i = 0; i < n; i += t) {/; s/ tiles++;/ tiles += i >= j;/
 1 4 s/} else if (m >= n .. m >= k) {/} else if (m > 8) {/
 1 4 s/if (m <= 8 .. n <= 8 .. k <= 8) {/if (m > 0) {/
 2 1 s/z.k < S .. z.residual2 > limit2/z.k < S \&\& z.residual2 > 0.9 * limit2/
+2 1 s/while (z.k < S .. z.residual2 > limit2)/while (z.k == 0 || (z.k < S \&\& z.residual2 > limit2))/
 2 1 s/take(.z, best_of(.z));$/take(\&z, z.k);/
 2 2 s/r.l. -= most \*/r[l] -= 0.5 * most */
 2 2 s/if (fabs(product) <= fabs(most)) continue;/if (product <= most) continue;/
@@ -122,6 +124,7 @@ mistakes() { # LESSON
 3 3 s/E.i \* P + l. = F.l. - d_new.l. \* x_new;/(void)F;/
 3 3 s/x_new += F.l. \* d_new.l.;/x_new = X[i * N + j];/
 3 3 s/z.x_new.j. = sqrt(1.5 \* 1.5 + 1);/z.x_new[j] = 9;/
+3 3 s/z.y.0. = 2.5;/z.y[0] = 1.5;/; s/z.x.j. = 0.5;/z.x[j] = 0;/
 3 4 s/        d.0. .= length;/        (void)length;/
 4 2 s/if (line >= WINDOW) gone/if (line >= 2 * WINDOW) gone/
 4 5 s/v.i. += X.i + j \* BANDS. \* U.j + k \* M.;/v[i] += 2 * X[i + j * BANDS] * U[j + k * M];/
