@@ -261,6 +261,10 @@ static void exercise_5(const shs_real *hidden) {
     int j, k, l, found = 0;
     memcpy(D, start, sizeof D);
     /* YOUR TURN: learn D (P x N) from Y (P x M) by shs_ksvd_ex. */
+    /* How many of the 24 are found, on average over 4 dictionaries with 5 starts each: 2 of m = 100 signals, 11.5 of 200, 20
+       of 400, 22 of 800, 23 of 3200. Noise of 0.2 of a signal's size leaves 18 with m = 400 and 23 with 3200; noise of 0.5
+       leaves none with 400 and 22 with 3200. Twenty starts with these 400 signals find 16 to 24, those from random atoms
+       14 to 24. */
     o.coding.sparsity = S;
     o.iterations = 60;
     o.seed = 5;

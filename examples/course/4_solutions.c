@@ -82,7 +82,10 @@ static shs_wide S[BANDS], P[BANDS * BANDS]; /* of the lines in the window: sums 
 
 static void next_line(int line, const shs_wide *shift) {
     /* YOUR TURN: add the pixels of `line` to S and P, and subtract those of the line that leaves the window of WINDOW lines. */
-    /* The rounding errors of additions stay after the line has left. A window that slides for days is summed anew now and then. */
+    /* S and P are sums about one origin, the shift. A line that leaves takes off exactly what it added only if the shift is
+       still that of its addition. With another shift sums about two origins are mixed, and P/m - SS'/m^2 is no covariance.
+       The rounding errors of additions stay after the line has left. A window that slides for days is summed anew now and
+       then. */
     shs_wide added[BANDS], gone[BANDS];
     int i, j, k;
     for (k = 0; k < SAMPLES; k++) {
@@ -209,8 +212,8 @@ static void exercise_4(void) {
         for (i = 0; i < BANDS; i++) dot += V[i + k * BANDS] * vectors[i + k * BANDS];
         for (j = 0; j < BANDS; j++)
             for (i = 0; i < BANDS; i++) value += V[i + k * BANDS] * C[i + j * BANDS] * V[j + k * BANDS];
-        agrees("4: |1 - |v'w||", fabs(1 - fabs(dot)), allowed_in_wide(1e-10));
-        agrees("4: the eigenvalue", fabs((double)(value / values[k]) - 1), allowed_in_wide(1e-10));
+        agrees(text_of("4: vector %d: |1 - |v'w||", k + 1), fabs(1 - fabs(dot)), allowed_in_wide(1e-10));
+        agrees(text_of("4: vector %d: the eigenvalue", k + 1), fabs((double)(value / values[k]) - 1), allowed_in_wide(1e-10));
     }
 }
 

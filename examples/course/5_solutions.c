@@ -122,13 +122,14 @@ static void exercise_4(void) {
     const pixels p = combinations(5, skewed, 2, two);
     double w[2] = {0.6, 0.8}, next[2] = {0.6, 0.8};
     int steps = 0;
-    /* YOUR TURN: steps from w with g = y^2 until `next`, at unit length, is the skewed source. Count them in `steps`. */
+    /* YOUR TURN: steps from w with g = y^2 until `next`, at unit length, is the skewed source. Count them in `steps`, without a
+       last one that only shows that nothing moves any more. */
     step(&p, 2, w, next); /* one: y^2 sees skewness only */
     steps++;
     /* END OF YOUR TURN */
     scale_to_one(next);
     agrees("4: share of the symmetric source", fabs(next[1]), 1e-12);
-    agrees("4: steps less 1", fabs(steps - 1.0), 0);
+    agrees("4: steps that move w less 1", fabs(steps - 1.0), 0);
 }
 
 /* 5. shs_ica_fit separates three sources. A plain step over the pixels, made orthogonal to the components found before, must not

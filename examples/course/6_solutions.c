@@ -172,7 +172,9 @@ static void reduce(size_t ranks, size_t count, double *values) {
     /* YOUR TURN: every rank gets the sums over all ranks, with the same bits. */
     /* In steps 1, 2, 4 ... each rank adds the values of the rank with this bit flipped. a + b equals b + a to the bit, so all
        ranks get the sum of the same tree. Ranks beyond a power of two add their values to another rank first and copy the
-       result at the end. */
+       result at the end. A power of two takes the fewest messages one after another: 8 ranks 3, 24 in all; 9 ranks 5, 26 in
+       all. For many values each rank of a power of two can send half of what is left in each step and gather the sums in the
+       same number of steps: 2 (1 - 1/ranks) times the values instead of log2(ranks) times. */
     size_t power = 1, step, r, i;
     double *next = ALLOCATE(double, ranks *count);
     while (2 * power <= ranks) power *= 2;
