@@ -15436,9 +15436,10 @@ SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, shs_ksvd_reco
 
 /* Notes an improvement of the best error by enough; whether the last one is stop_patience iterations ago. */
 SHS__PRIVATE int shs__dl_stalled(shs__dl_learner *w, int k) {
+    int better = shs__dl_better(w->best.cost, w->best.stop_cost * (1 - w->o->stop_improvement));
     if (w->o->stop_patience <= 0) return 0;
-    if (k <= shs__dl_first_counted(w->o) || w->best.misses < w->best.stop_misses ||
-        shs__dl_better(w->best.cost, w->best.stop_cost * (1 - w->o->stop_improvement))) {
+    if (w->best.misses != w->best.stop_misses) better = w->best.misses < w->best.stop_misses;
+    if (k <= shs__dl_first_counted(w->o) || better) {
         w->best.stop_misses = w->best.misses;
         w->best.stop_cost = w->best.cost;
         w->best.stop_iteration = k;

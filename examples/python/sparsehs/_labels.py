@@ -80,13 +80,14 @@ def _in_nanometres(coordinate, name, warn):
 def _micrometres(lengths):
     """The factor that makes nanometres of wavelengths. Without a unit they are micrometres where all are below 100."""
     known = isinstance(lengths, _Known)
-    return 1000.0 if not known and np.max(lengths, initial=0) < 100 else 1.0
+    return 1000.0 if not known and np.max(np.asarray(lengths), initial=0) < 100 else 1.0
 
 
 def _check_wavelengths(name, given, wanted, whose):
-    """Refuses bands at other wavelengths, or in another order. Each may be off by half of the least step between those wanted."""
+    """Refuses bands at other wavelengths, or in another order. Each may be off by half of the least step from one wanted to the
+    next: where detectors overlap, two bands far apart in the list may be at nearly the same one."""
     given, wanted = given * _micrometres(given), wanted * _micrometres(wanted)
-    most = max(np.diff(np.unique(wanted)).min(initial=20) / 2, 2e-6 * np.abs(wanted).max(initial=0))
+    most = max(np.abs(np.diff(wanted)).min(initial=20) / 2, 2e-6 * np.abs(wanted).max(initial=0))
     wrong = np.flatnonzero(~(np.abs(given - wanted) <= most))
     if wrong.size:
         raise ArgumentError("%s: its band %d has the wavelength %g nm, expected %g nm as %s; put its bands in that order "
@@ -108,6 +109,18 @@ def _nodata(x):
     return None
 
 
+def _differing(its, wanted):
+    """The places where two indexes of one length differ. Floats may be off by rounding, or a thousandth of the least step."""
+    if its.equals(wanted):
+        return []
+    if any(one.dtype.kind not in "iuf" for one in (its, wanted)) or all(one.dtype.kind in "iu" for one in (its, wanted)):
+        return [i for i, (one, other) in enumerate(zip(its, wanted)) if one != other]
+    one, other = its.to_numpy(np.float64), wanted.to_numpy(np.float64)
+    steps = np.abs(np.diff(other))
+    close = np.isclose(one, other, rtol=1e-9, atol=steps.min() / 1000 if len(steps) else 0, equal_nan=True)
+    return np.flatnonzero(~close)
+
+
 class _Labels:
     def __init__(self, cube):
         self.cube = cube
@@ -116,16 +129,18 @@ class _Labels:
 
     def check(self, x, name):
         """Refuses other labels than the cube's, since values go by their places. Sizes are checked with the shapes."""
+        other = _Labels(x)
+        its, wanted = (one.wavelengths(warn=lambda text: None) for one in (other, self))
+        told = its is not None and wanted is not None and len(its) == len(wanted)
+        if told:
+            _check_wavelengths(name, its, wanted, "the cube")
         for dim in x.dims:
             its, wanted = x.indexes.get(dim), self.cube.indexes.get(dim)
-            if its is None or wanted is None or len(its) != len(wanted) or its.equals(wanted):
+            if its is None or wanted is None or len(its) != len(wanted) or (told and dim == self.band == other.band):
                 continue
-            place = next((i for i, (one, other) in enumerate(zip(its, wanted)) if one != other), 0)
-            raise ArgumentError("%s: along %r its label %d is %s, expected %s as of the cube; .reindex_like() aligns it, and .values "
-                                "goes by places alone" % (name, dim, place + 1, its[place], wanted[place]))
-        its, wanted = (one.wavelengths(warn=lambda text: None) for one in (_Labels(x), self))
-        if its is not None and wanted is not None and len(its) == len(wanted):
-            _check_wavelengths(name, its, wanted, "the cube")
+            for i in _differing(its, wanted)[:1]:
+                raise ArgumentError("%s: along %r its label %d is %s, expected %s as of the cube; .reindex_like() or .sel() aligns "
+                                    "it, and .values goes by places alone" % (name, dim, i + 1, its[i], wanted[i]))
 
     def values(self, x, name):
         """Of a DataArray, with dimensions of the cube in the order (pixels, bands) behind others. What is missing is masked, but for
@@ -140,6 +155,8 @@ class _Labels:
             return values
         self.check(x, name)
         nodata = _nodata(x)
+        if name in ("labels", "valid") and nodata == _nodata(self.cube):
+            nodata = None  # xarray hands the attributes of the cube on to what is computed from it
         return values if nodata is None else np.ma.masked_where(_is_nodata(values, nodata), values)
 
     def wavelengths(self, warn=_warn):

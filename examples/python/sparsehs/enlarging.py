@@ -64,15 +64,19 @@ class Enlarger:
         at = data.find(b"\x93NUMPY")
         if at < 0:
             raise ArgumentError("%s: it is not a file of superres" % path)
-        model, rest = Model(data[:at]), io.BytesIO(data[at:])
-        try:
-            low, high = (np.ascontiguousarray(np.load(rest).T) for _ in range(2))
-        except (EOFError, ValueError) as why:
-            raise ArgumentError("%s: its dictionaries are damaged: %s" % (path, why)) from None
-        arrays, behind = data[at:at + rest.tell()], data[at + rest.tell():]
+        arrays, behind = data[at:-12], data[-12:]
+        if behind[:8] != b"SUPERRES":  # files of earlier versions have no sum
+            arrays, behind = data[at:], b""
         if behind not in (b"", _sum_of(arrays)):
             raise ArgumentError("%s: it is damaged: behind its dictionaries their check sum, 0x%08X, is not" %
                                 (path, zlib.crc32(arrays)))
+        model, rest = Model(data[:at]), io.BytesIO(arrays)
+        try:
+            low, high = (np.ascontiguousarray(np.load(rest).T) for _ in range(2))
+        except Exception as why:  # NumPy raises many kinds
+            raise ArgumentError("%s: its dictionaries are damaged: %s" % (path, why)) from None
+        if rest.read():
+            raise ArgumentError("%s: it is damaged: there is more behind its dictionaries than their check sum" % path)
         factors = [factor for factor in FACTORS if 4 * (PATCH * factor) ** 2 == model.bands]
         if model.kind != "pca" or not factors or low.shape != (len(high), model.components):
             raise ArgumentError("%s: its model and its dictionaries do not fit each other" % path)
