@@ -58,8 +58,8 @@
    OPTIONS (define before including; "all" = the same in every file, "impl" = only beside SPARSEHS_IMPLEMENTATION)
        SPARSEHS_IMPLEMENTATION   impl  compile the implementation here
        SPARSEHS_STATIC           impl  all functions static: a private copy in this file (define both before the first include)
-       SPARSEHS_DOUBLE           all   shs_real is double; the link names get the suffix _f64, so that a mismatch between
-                                       files does not link and both precisions can live in one program
+       SPARSEHS_DOUBLE           all   shs_real is double; the link names and structs get the suffix _f64, so that a mismatch
+                                       between files does not link and both precisions can live in one program
        SPARSEHS_NO_DOUBLE        all   no double anywhere: shs_wide is float and long sums are compensated; suffix _f32
        SPARSEHS_NO_STDLIB        impl  no <stdlib.h>: no default allocator, so the context must bring one (or an arena)
        SPARSEHS_MALLOC(n), SPARSEHS_FREE(p)   impl  replace the default allocator (define both)
