@@ -555,10 +555,10 @@ typedef struct cube_rooms {
 
 /* How many values were changed or left out on the way, because their type cannot hold them. */
 typedef struct lost_values {
-    uint64_t clamped, met; /* values out of the output's range; valid values equal to no-data */
-    uint64_t nonzero, rough; /* values that are not 0; those that rounding changes by more than a tenth */
-    uint64_t beyond;       /* values that a shs_real cannot hold, */
-    unsigned char *looked; /* marks the looked_lines lines in which `beyond` was counted */
+    uint64_t clamped, met;  /* values out of the output's range; valid values equal to no-data */
+    double rounded, values; /* sums of squares over values that fit: of what rounding changes, of the values */
+    uint64_t beyond;        /* values that a shs_real cannot hold, */
+    unsigned char *looked;  /* marks the looked_lines lines in which `beyond` was counted */
     int looked_lines;
 } lost_values;
 
@@ -948,8 +948,10 @@ static int write_lines(void *user, int first, int lines, const void *block) {
 static double stored_integer(cube_file *f, double value) {
     const double stored = as_integer(type_info(f->type), value), lost = fabs(stored - value);
     if (lost > 0.5) f->lost.clamped++;
-    else if (lost > 0.1 * fabs(value)) f->lost.rough++;
-    if (fabs(value) > 0) f->lost.nonzero++;
+    else {
+        f->lost.rounded += lost * lost;
+        f->lost.values += value * value;
+    }
     if (is_nodata(f, stored)) f->lost.met++;
     return stored;
 }

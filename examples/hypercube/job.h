@@ -637,10 +637,9 @@ static void output_finish(job *j, const char *band_name, const int *band_numbers
     if (out->lost.met)
         warn("%s: %" PRIu64 " valid values became %.10g, which also marks missing pixels; %s keeps them apart",
              out->header_name, out->lost.met, out->nodata, keeps);
-    if (out->lost.rough > out->lost.nonzero / 2 && !j->s->output.rescale && !j->s->output.range)
-        warn("%s: %" PRIu64 " of %" PRIu64 " values that are not 0 changed by more than a tenth when they became whole "
-             "numbers; %s keeps them",
-             out->header_name, out->lost.rough, out->lost.nonzero, keeps);
+    if (out->lost.rounded > 0.01 * out->lost.values && !j->s->output.rescale && !j->s->output.range)
+        warn("%s: values became whole numbers, which changed them by %.0f %% of their root mean square; %s keeps them",
+             out->header_name, 100 * sqrt(out->lost.rounded / out->lost.values), keeps);
 }
 
 /* ---- the way back from outputs that are stretched ----------------------------------------------------------------- */

@@ -787,14 +787,16 @@ check "classes stay classes" grep -qx 'file type = ENVI Classification' same.hdr
 check "classes as floats: runs" good convert few_class.hdr same.hdr --type f32 --range 0,1
 check "classes as floats are none" grep -qx 'file type = ENVI Standard' same.hdr
 header wide 5 1 1 4 bsq 0
-# Values that are too small for whole numbers. 0.25 0.5 -0.25 0.75, and 0.25 with 3 5 7.
+# Values that are too small for whole numbers. 0.25 0.5 -0.25 0.75, 0.25 with 3 5 7, and 30 on a dark background.
 printf '\000\000\200\076\000\000\000\077\000\000\200\276\000\000\100\077' >small.img; header small 4 1 1 4 bsq 0 "data ignore value = -9999"
 printf '\000\000\200\076\000\000\100\100\000\000\240\100\000\000\340\100' >mixed.img; header mixed 4 1 1 4 bsq 0 "data ignore value = -9999"
-# rounded KEEPS MODE ARGUMENTS...: it is said of small values, and not where one of four is small
+printf '\000\000\200\076\000\000\000\077\000\000\200\276\000\000\360\101' >dark.img; header dark 4 1 1 4 bsq 0 "data ignore value = -9999"
+# rounded KEEPS MODE ARGUMENTS...: it is said of small values, and not where what is lost is small beside one of four
 rounded() {
     check "small values, $2: runs" run "$2" small.hdr lost.hdr "${@:3}" --type i16
-    check "small values, $2: it is said" grep -q -- "lost.hdr: 4 of 4 values that are not 0 changed by more than a tenth when they became whole numbers; $1 " err.txt
+    check "small values, $2: it is said" grep -q -- "lost.hdr: values became whole numbers, which changed them by 68 % of their root mean square; $1 " err.txt
     check "one small value of four, $2" good "$2" mixed.hdr same.hdr "${@:3}" --type i16
+    check "three small values of four, $2" good "$2" dark.hdr same.hdr "${@:3}" --type i16
 }
 rounded --range convert
 rounded --rescale denoise --components 1 --precise
