@@ -184,17 +184,6 @@ static void warn_of_size(const cube_file *f, const wave_unit *by_size) {
          f->header_name, f->axis.units, by_size->name);
 }
 
-/* The unit of the cube's wavelengths. */
-static const wave_unit *unit_of(const cube_file *f) {
-    const wave_unit *unit = unit_named(f->axis.units);
-    const wave_unit *by_size = unit_by_size(f->axis.wavelength, f->bands);
-    const int metric = unit == &wave_units[UNIT_NM] || unit == &wave_units[UNIT_UM];
-    if (!unit) warn_of_unit(f, by_size);
-    else if (metric && unit != by_size) warn_of_size(f, by_size);
-    if (unit) return unit;
-    return by_size;
-}
-
 /* The first band whose wavelength is not above 0, as lists of sensors have it for bands without data; -1: all are. */
 static int band_without_wavelength(const cube_file *f) {
     int i;
@@ -249,6 +238,18 @@ static const char *wavelengths_missing(const cube_file *f) {
 }
 
 static int has_wavelengths(const cube_file *f) { return !wavelengths_missing(f); }
+
+/* The unit of the cube's wavelengths. Of a list that is not used nothing is said. */
+static const wave_unit *unit_of(const cube_file *f) {
+    const wave_unit *unit = unit_named(f->axis.units);
+    const wave_unit *by_size = unit_by_size(f->axis.wavelength, f->bands);
+    const int metric = unit == &wave_units[UNIT_NM] || unit == &wave_units[UNIT_UM];
+    const int used = has_wavelengths(f);
+    if (used && !unit) warn_of_unit(f, by_size);
+    if (used && metric && unit != by_size) warn_of_size(f, by_size);
+    if (unit) return unit;
+    return by_size;
+}
 
 static double band_nanometres(const cube_file *f, int band) { return to_nanometres(unit_of(f), f->axis.wavelength[band]); }
 

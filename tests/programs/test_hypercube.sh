@@ -1761,6 +1761,9 @@ by_rows "a table by rows: the cube counts its bands" counted.hdr "it numbers the
 sed 's/{400/{0/' mix.hdr >zeroth.hdr; cp mix.img zeroth.img
 by_rows "a table by rows: a band without a wavelength" zeroth.hdr "band 1 has 0"
 check "a band without a wavelength: it is said once" is "$(grep -c '^hypercube: zeroth.hdr: wavelength: band 1 has 0, so the list is not used$' err.txt)" 1
+sed 's/^wavelength = .*/wavelength = {0,0,0,0,0,0}/' mix.hdr >zeros.hdr; cp mix.img zeros.img
+check "no band has a wavelength: runs" run endmembers zeros.hdr t.csv --count 2
+check "no band has a wavelength: nothing else is said" is "$(cat err.txt)" "hypercube: zeros.hdr: wavelength: band 1 has 0, so the list is not used"
 check "a band without a wavelength: a model" good pca mix.hdr same.hdr --components 1 --save waves.model
 check "a band without a wavelength: apply" run apply waves.model zeroth.hdr same.hdr
 check "a band without a wavelength: apply says it" grep -q 'zeroth.hdr: bands are taken in their order, not by wavelength as waves.model has them' err.txt
