@@ -519,11 +519,20 @@ static void run_endmembers(const settings *s, char **names) {
 
 enum { SCALED = 4 }; /* beyond shs_constraint: nonnegative abundances, divided by their sum */
 
-/* Ends the program for dependent endmembers, with the names of the two that are most alike. */
-static void fail_alike(const job *j, const spectra *of) {
+/* Ends the program for dependent endmembers, with the name of one that is 0, or of the two that are most alike. Where abundances
+   add up to 1, one that is 0 depends on no others. */
+static void fail_alike(const job *j, const spectra *of, shs_constraint constraint) {
+    const int sum_is_1 = constraint == SHS_CONSTRAINT_SUM || constraint == SHS_CONSTRAINT_FULL;
     const int p = j->cube.band_count;
     double least = 4; /* more than any angle */
+    char numbers[2][12];
     int a = 0, b = 0, i, k;
+    for (k = 0; k < of->count && !sum_is_1; k++) {
+        const shs_wide *spectrum = of->values + elements(k, p);
+        if (isfinite(angle_between(p, spectrum, spectrum))) continue;
+        fail(EXIT_ERROR, "%s: --endmembers %s: spectrum %s is 0 in all bands", j->in.header_name, j->s->unmix.endmembers,
+             target_name(of, k, numbers[0]));
+    }
     for (k = 1; k < of->count; k++)
         for (i = 0; i < k; i++) {
             const double angle = angle_between(p, of->values + elements(i, p), of->values + elements(k, p));
@@ -533,8 +542,8 @@ static void fail_alike(const job *j, const spectra *of) {
             b = k;
         }
     if (b == 0) return;
-    fail(EXIT_ERROR, "%s: --endmembers %s: %s. The most alike are %d '%s' and %d '%s'", j->in.header_name,
-         j->s->unmix.endmembers, shs_status_text(SHS_DEPENDENT_ENDMEMBERS), a + 1, of->names[a], b + 1, of->names[b]);
+    fail(EXIT_ERROR, "%s: --endmembers %s: %s. The most alike are %s and %s", j->in.header_name, j->s->unmix.endmembers,
+         shs_status_text(SHS_DEPENDENT_ENDMEMBERS), target_name(of, a, numbers[0]), target_name(of, b, numbers[1]));
 }
 
 /* Abundances into the output and errors into their cube (NULL: not wanted). Stretched abundances are known to the library alone:
@@ -557,7 +566,7 @@ static void unmix_pixels(job *j, const spectra *of, shs_constraint constraint, i
     call.spectra = of->values;
     if (way.kept && (scaled || misfit)) call.sink = &sink;
     status = run_cube(j, call);
-    if (status == SHS_DEPENDENT_ENDMEMBERS) fail_alike(j, of);
+    if (status == SHS_DEPENDENT_ENDMEMBERS) fail_alike(j, of, constraint);
     check_unmixing(j, status);
     call.sink = &sink;
     if (misfit && !way.kept) check_unmixing(j, run_cube(j, call));
