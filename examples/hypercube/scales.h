@@ -154,10 +154,14 @@ static const char *unit_of_model(const model_notes *notes) {
     return text;
 }
 
-/* Stops where an option makes other values than those that the model was fitted to. */
-static void check_unit(const model_notes *notes, enum value_kind asked, const char *option_name) {
+/* Stops where an option makes other values than those that the model was fitted to. Gains may make reflectances, too, where the
+   header has no other way there. */
+static void check_unit(const cube_file *in, const model_notes *notes, enum value_kind asked, const char *option_name) {
     const char *unit = unit_of_model(notes);
-    if (unit && notes->values != asked) fail(EXIT_USAGE, "%s: %s was fitted without it, to %s", option_name, notes->name, unit);
+    if (!unit || notes->values == asked) return;
+    if (notes->values != VALUES_REFLECTANCE || states_reflectance(in))
+        fail(EXIT_USAGE, "%s: %s was fitted without it, to %s", option_name, notes->name, unit);
+    warn("%s: %s: the values are taken for reflectances, to which %s was fitted", in->header_name, option_name, notes->name);
 }
 
 /* Values that are reflectance times another factor than the model's. */
@@ -176,7 +180,8 @@ static void scale_as_model(cube_file *in, const model_notes *notes) {
             printf("%s: values are scaled to reflectance, as those of %s were\n", in->header_name, notes->name);
         } else if (is_integer(in->type))
             fail(EXIT_ERROR,
-                 "%s: reflectance scale factor: the key is missing, and %s was fitted to reflectances: these are %s values",
+                 "%s: reflectance scale factor: the key is missing, and %s was fitted to reflectances: these are %s values "
+                 "(--gains: where data gain values make reflectances)",
                  in->header_name, notes->name, type_name(in));
     } else if (notes->values == VALUES_GAINS) {
         if (scale_by_gains(in))

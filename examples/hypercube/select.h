@@ -170,8 +170,8 @@ static void select_scale(job *j, const model_notes *notes) {
     const settings *s = j->s;
     cube_file *in = &j->in;
     if (s->pixels.gains && s->pixels.reflectance) fail(EXIT_USAGE, "--gains: --reflectance says already how values are scaled");
-    if (s->pixels.reflectance && notes && j->mode == APPLY) check_unit(notes, VALUES_REFLECTANCE, "--reflectance");
-    if (s->pixels.gains && notes && j->mode == APPLY) check_unit(notes, VALUES_GAINS, "--gains");
+    if (s->pixels.reflectance && notes && j->mode == APPLY) check_unit(in, notes, VALUES_REFLECTANCE, "--reflectance");
+    if (s->pixels.gains && notes && j->mode == APPLY) check_unit(in, notes, VALUES_GAINS, "--gains");
     if (s->pixels.reflectance) scale_to_reflectance(in);
     else if (s->pixels.gains) must_scale_by_gains(in);
     else if (j->mode == INVERSE) {

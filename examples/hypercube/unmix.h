@@ -519,8 +519,8 @@ static void run_endmembers(const settings *s, char **names) {
 
 enum { SCALED = 4 }; /* beyond shs_constraint: nonnegative abundances, divided by their sum */
 
-/* Ends the program for dependent endmembers, with the name of one that is 0, or of the two that are most alike. Where abundances
-   add up to 1, one that is 0 depends on no others. */
+/* Ends the program for dependent endmembers, with the name of one that is 0, or of the two that are most alike. Where
+   abundances add up to 1, one that is 0 depends on no others. */
 static void fail_alike(const job *j, const spectra *of, shs_constraint constraint) {
     const int sum_is_1 = constraint == SHS_CONSTRAINT_SUM || constraint == SHS_CONSTRAINT_FULL;
     const int p = j->cube.band_count;

@@ -2401,6 +2401,11 @@ for m in "stored --gains" "refl --gains" "gains --reflectance"; do
     # shellcheck disable=SC2086 # words
     fails "a model of other values, $m" 2 "${m#* }: ${m% *}.model was fitted without it, to " apply ${m% *}.model both.hdr bad.hdr ${m#* }
 done
+sed '/^reflectance/d; s/gain values = .*/gain values = {.004,.004,.004,.004,.004,.004}/' both.hdr >gained.hdr; cp mix.img gained.img
+check "a model of reflectances, gains that make them" run apply refl.model gained.hdr same.hdr --gains
+check "a model of reflectances, gains that make them: it is said" is "$(cat err.txt)" "hypercube: gained.hdr: --gains: the values are taken for reflectances, to which refl.model was fitted"
+run apply refl.model scaled.hdr plain.hdr
+check "a model of reflectances, gains that make them: the components" bytes_within same.img plain.img 1
 check "a model of gains, --gains" good apply gains.model both.hdr same.hdr --gains
 check "a model of gains, --gains: the components" cmp same.img both_pc.img
 # C arrays say what pixels they map, from a model and from a fit.
