@@ -173,11 +173,10 @@ static inline shown_patches picture_shown_patches(const picture *a, const shs_pa
     last = shs_patches_count(&image, &s.set, NULL);
     s.which = ALLOCATE(size_t, last);
     s.count = 0;
-    for (i = 0; s.count < last; i++) {
+    for (i = 0; s.count < last && s.count < s.all; i++) {
         if (picture_patch_hidden(a, &s.set, i)) s.which[--last] = i;
         else s.which[s.count++] = i;
     }
-    if (s.count > s.all) s.count = s.all;
     return s;
 }
 
