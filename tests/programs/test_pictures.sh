@@ -237,6 +237,11 @@ if [ "$stb" ]; then
             check "$kind: a bit of byte $at is flipped: says so" grep -q 'flipped.png: it is damaged: its chunk .*, number 2,' err.txt
         done
     done
+    for kind in tEXt zTXt iTXt tIME; do
+        printf "${kind}Title\0a" | with_chunk >beside.png
+        flipped beside.png 42 1 >flipped.png
+        check "$kind: a bit is flipped, and the picture is read" bash -c "./copy flipped.png same.pgm && ./copy six.png six_again.pgm && cmp same.pgm six_again.pgm"
+    done
     # EXIF's orientation, in a PNG and in a JPEG of 16 x 8 pixels (behind its first two bytes).
     tiff() { set -- "$(printf %03o $1)" $2; if [ $2 = II ]; then printf "II*\\0\\010\\0\\0\\0\\001\\0\\022\\001\\003\\0\\001\\0\\0\\0\\$1\\0\\0\\0\\0\\0\\0\\0"
         else printf "MM\\0*\\0\\0\\0\\010\\0\\001\\001\\022\\0\\003\\0\\0\\0\\001\\0\\$1\\0\\0\\0\\0\\0\\0"; fi; }
