@@ -122,8 +122,8 @@ static void exercise_4(void) {
     const pixels p = combinations(5, skewed, 2, two);
     double w[2] = {0.6, 0.8}, next[2] = {0.6, 0.8};
     int steps = 0;
-    /* YOUR TURN: steps from w with g = y^2 until `next`, at unit length, is the skewed source. Count them in `steps`, without a
-       last one that only shows that nothing moves any more. */
+    /* YOUR TURN: steps from w with g = y^2 until `next`, at unit length, is the skewed source. Count the steps in `steps`, but not a
+       last step that only shows that w stands still. */
     step(&p, 2, w, next); /* one: y^2 sees skewness only */
     steps++;
     /* END OF YOUR TURN */

@@ -78,8 +78,8 @@ static void exercise_2(void) {
         truth += numbers[i];
     }
     printf("  1 + 1e20 + 1 - 1e20: %g by Kahan, %g mended\n", kahan(4, x), mended(4, x));
-    agrees("2: the mended sum less 2", fabs((double)mended(4, x) - 2), 0);
-    agrees("2: the mended sum of 1, -1e20, 1, 1e20 less 2", fabs((double)mended(4, flipped) - 2), 0);
+    agrees("2: the mended sum less 2", fabs(mended(4, x) - 2.0), 0);
+    agrees("2: the mended sum of 1, -1e20, 1, 1e20 less 2", fabs(mended(4, flipped) - 2.0), 0);
     agrees("2: error of the mended sum of random numbers", fabs(mended(COUNT, numbers) / truth - 1), ldexp(1, -23));
 }
 
@@ -159,7 +159,10 @@ static void exercise_4(void) {
     int i;
     shs_random_seed(&random, 4);
     /* Many are tiny, so that a sum of doubles would round. Values of about one size would add up exactly. */
-    for (i = 0; i < N; i++) truth += (double)(x[i] = (float)pow(shs_random_uniform(&random), 8));
+    for (i = 0; i < N; i++) {
+        x[i] = (float)pow(shs_random_uniform(&random), 8);
+        truth += x[i];
+    }
     first = sum_in_any_order(N, x, 0);
     for (i = 1; i <= 20; i++) worst = larger_of(worst, fabs(sum_in_any_order(N, x, (uint64_t)i) - first));
     if (first == 0) worst = HUGE_VAL; /* nothing was added */
