@@ -157,7 +157,7 @@ static inline int picture_patch_hidden(const picture *a, const shs_patches *set,
 typedef struct shown_patches {
     shs_patches set;
     size_t count;  /* without hidden pixels */
-    size_t all;    /* with others behind them: as many as were asked for, or all there are */
+    size_t all;    /* with hidden pixels or without: as many as were asked for, or all that the picture has */
     size_t *which; /* their numbers in the set; NULL: nothing is hidden, and they are those of the set */
 } shown_patches;
 

@@ -6,7 +6,7 @@
 
 static void reset(memory_file *f) { f->size = 0, rewind_file(f, 0); }
 
-/* The file holds these bytes: a column of floats of so many bytes each. */
+/* Fills the file with `count` bytes, a column of floats of `size` bytes each. Returns the column's header. */
 static shs_npy column_of_floats(memory_file *f, const void *bytes, size_t count, int size, int big_endian) {
     shs_npy npy = SHS_ZERO;
     reset(f);

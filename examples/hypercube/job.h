@@ -207,11 +207,9 @@ static cube_file beside_open(const char *name, const cube_file *like, int bands,
     return f;
 }
 
-/* The same of a truth: there 0 is a value, even if the header calls 0 missing. */
-static cube_file beside_open_with_zeros(const char *name, const cube_file *like, int bands, const char *what) {
-    cube_file f = beside_open(name, like, bands, what);
-    if (is_nodata(&f, 0)) f.has_nodata = 0;
-    return f;
+/* Of a truth or of abundances: 0 is a value, even if the header calls 0 missing. */
+static void take_zeros(cube_file *f) {
+    if (is_nodata(f, 0)) f->has_nodata = 0;
 }
 
 /* Names the files of spectra before anything is written: a table, or header and data of a library. X,Y is no file. */
@@ -240,7 +238,10 @@ static void name_files(job *j, const char *out_name) {
     int channels = 3;
     will_read(j->in.header_name);
     will_read(j->in.data_name);
-    if (s->detect.truth) j->truth = beside_open_with_zeros(s->detect.truth, &j->in, 1, "a mask has");
+    if (s->detect.truth) {
+        j->truth = beside_open(s->detect.truth, &j->in, 1, "a mask has");
+        take_zeros(&j->truth);
+    }
     if (s->detect.target) will_read_spectra(s->detect.target);
     if (s->detect.undesired) will_read_spectra(s->detect.undesired);
     cube_name(&j->out, out_name);

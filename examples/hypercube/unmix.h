@@ -355,8 +355,7 @@ static int take_shares(const cube_file *f, const char *line, int x, double *shar
 /* Opens known abundances, in the unit of their header. Where they are stretched, a stored 0 is no abundance of 0. */
 static cube_file known_abundances(const job *j, int count) {
     cube_file known = beside_open(j->s->unmix.abundances, &j->in, count, "the number of endmembers is");
-    if (scale_by_gains(&known)) return known;
-    if (is_nodata(&known, 0)) known.has_nodata = 0;
+    if (!scale_by_gains(&known)) take_zeros(&known);
     return known;
 }
 
@@ -519,8 +518,8 @@ static void run_endmembers(const settings *s, char **names) {
 
 enum { SCALED = 4 }; /* beyond shs_constraint: nonnegative abundances, divided by their sum */
 
-/* Ends the program for dependent endmembers, with the name of one that is 0, or of the two that are most alike. Where
-   abundances add up to 1, one that is 0 depends on no others. */
+/* Ends the program for dependent endmembers, with the name of a spectrum of zeros, or of the two spectra that are most alike.
+   With abundances that add up to 1, a spectrum of zeros does not depend on the others. */
 static void fail_alike(const job *j, const spectra *of, shs_constraint constraint) {
     const int sum_is_1 = constraint == SHS_CONSTRAINT_SUM || constraint == SHS_CONSTRAINT_FULL;
     const int p = j->cube.band_count;
