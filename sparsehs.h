@@ -1582,8 +1582,7 @@ SHS_API shs_status shs_moments_create(const shs_context *ctx, int bands, shs_mom
 SHS_API void shs_moments_free(const shs_context *ctx, shs_moments *moments);
 /* Adds the pixels of a cube with moments->bands bands in use. On failure the moments are as before. Scratch: bands^2 in shs_wide
    for each 1536 pixels of a block, at most 16 times, or within 64 MB for each thread; for each thread bands^2 and 1536 bands,
-   roughly. Calls on cubes without a
-   query take what `peak` of the context's arena says. */
+   roughly. Calls on cubes without a query take what `peak` of the context's arena says. */
 SHS_API shs_status shs_moments_update(const shs_context *ctx, const shs_cube *cube, shs_precision precise,
                                       shs_moments *moments);
 SHS_API size_t shs_moments_update_workspace(const shs_context *ctx, const shs_cube *cube, shs_precision precise);
@@ -14331,7 +14330,8 @@ typedef struct shs__dl_ranks {
     shs_wide m;
     shs_wide values; /* that are there */
     int tolerant;    /* some rank's signals have tolerances */
-    int misses;      /* there are none, or many signals end above theirs: their errors count, not how many atoms they have */
+    int misses;      /* 1: nobody has a tolerance, or many signals end above theirs. Then errors tell which dictionary is better,
+                        else the number of coefficients */
 } shs__dl_ranks;
 
 /* The dictionary to return: the best so far, or the newest (SHS_KEEP_LAST). With the iteration and the cost of the last improvement
@@ -14339,13 +14339,13 @@ typedef struct shs__dl_ranks {
 typedef struct shs__dl_best {
     shs_real *D; /* p x n */
     shs_wide cost, stop_cost;
-    int misses, stop_misses; /* the costs are errors, not atoms */
+    int misses, stop_misses; /* 1: the cost is an error; 0: a number of coefficients */
     int stop_iteration;
 } shs__dl_best;
 
 enum { SHS__PANEL = 32 }; /* columns of D'D that are formed at a time */
 
-#define SHS__DL_MISSES SHS__WIDE_C(0.01) /* the share of signals above their tolerance beyond which errors count */
+#define SHS__DL_MISSES SHS__WIDE_C(0.01) /* the share of signals above their tolerance beyond which dictionaries go by errors */
 
 /* A piece of D'D. */
 typedef struct shs__dl_panel {
@@ -14372,7 +14372,7 @@ typedef struct shs__dl_learner {
     shs__dl_test test;
     shs_real *D;            /* p x n */
     shs_wide *sums;         /* (p + 1) (n + SHS__TELLS): of a group of atoms, and their energy; signals sent to ranks */
-    shs_wide *reduced;      /* n + 6 + SHS__TELLS: the errors and the uses of the atoms, and of the test signals the errors */
+    shs_wide *reduced;      /* n + 6 + SHS__TELLS: errors, coefficients and misses of signals; uses of atoms; a test set */
     shs_wide *gram;         /* n x n, SHS__RULE_NEEDS_WHOLE: XX' */
     shs_real *d_before;     /* p, SHS__RULE_NEEDS_STEPS: an atom before a step */
     shs__dl_ipr ipr;
@@ -15365,11 +15365,11 @@ SHS__PRIVATE int shs__dl_first_counted(const shs_ksvd_options *o) {
 }
 
 SHS__PRIVATE void shs__dl_keep_best(shs__dl_learner *w, int updates, const shs_ksvd_record *record) {
-    const int counted = updates > shs__dl_first_counted(w->o) && w->o->keep == SHS_KEEP_BEST;
+    const int compares = updates > shs__dl_first_counted(w->o) && w->o->keep == SHS_KEEP_BEST;
     shs_wide cost = record->mean_atoms; /* what is being minimised */
     if (w->all.misses) cost = record->rmse_coding;
-    if (counted && w->all.misses > w->best.misses) return;
-    if (counted && w->all.misses == w->best.misses && !shs__dl_better(cost, w->best.cost)) return;
+    if (compares && w->all.misses > w->best.misses) return;
+    if (compares && w->all.misses == w->best.misses && !shs__dl_better(cost, w->best.cost)) return;
     w->best.misses = w->all.misses;
     w->best.cost = cost;
     w->report.best_iteration = updates;
@@ -23809,7 +23809,8 @@ SHS__PRIVATE void shs__tg_move_shift(const shs__backgrounds *g, size_t k, const 
     for (b = 0; b < n; b++) sum[b] -= count * e[b];
 }
 
-/* Whether a class of few pixels comes to another power of two of them: to move its shift costs as much as n pixels. */
+/* Whether the number of a class's pixels, while it is small, passes a power of two: the shift moves then alone, since a move costs
+   as much as n pixels. */
 SHS__PRIVATE int shs__tg_grows(shs_wide count, int more) {
     int few;
     if (!(count < (shs_wide)SHS__TG_SETTLED)) return 0;
