@@ -1811,8 +1811,9 @@ typedef enum shs_ica_order { SHS_ORDER_KURTOSIS = 0, SHS_ORDER_NEGENTROPY = 1, S
 typedef struct shs_ica_options {
     uint32_t start_canary;
     int components;               /* m; 0 = by eigenvalue_at_least, or all above rounding: 1e-6 of the first eigenvalue, 1e-12 with
-                                     SHS_PRECISION_ALWAYS or in double. With both, fewer than m that reach the threshold are
-                                     SHS_RANK_TOO_LOW */
+                                     SHS_PRECISION_ALWAYS or in double. Where not all bands' are, or nearly not, bands with less
+                                     than 2^-10 of the largest variance count in other units, so that a loud channel does not hide
+                                     the others. With both, fewer than m that reach the threshold are SHS_RANK_TOO_LOW */
     shs_wide eigenvalue_at_least; /* the threshold T of the paper, as of shs_pca_options */
     shs_contrast contrast;
     shs_ica_approach approach;
@@ -1849,7 +1850,7 @@ typedef struct shs_ica {
     int bands, components;
     shs_wide count;
     shs_wide *mean;        /* bands */
-    shs_wide *eigenvalues; /* components: those of the principal components */
+    shs_wide *eigenvalues; /* components: those of the principal components; see options.components for units */
     shs_wide *whitening;   /* components x bands: z = whitening (x - mean) */
     shs_wide *rotation;    /* components x components: a w in each column */
     shs_wide *unmixing;    /* components x bands: source = unmixing (x - mean), unit variance */
@@ -20442,17 +20443,17 @@ SHS__PRIVATE shs_status shs__pca_fit_statistics(const shs_moments *m, const shs_
     return SHS_OK;
 }
 
-/* Whether scores are of all components above rounding. Then they do not depend on the units of the n bands. */
-SHS__PRIVATE int shs__rx_of_all(const shs_pca_options *o, int n) {
+/* Whether scores or sources are of all components above rounding. Then they do not depend on the units of the n bands. */
+SHS__PRIVATE int shs__pca_of_all(const shs_pca_options *o, int n) {
     if (o->correlation || (o->components > 0 && o->components < n) || o->skip > 0) return 0;
     return !(o->variance > 0) && !(o->eigenvalue_at_least > 0);
 }
 
 /* A power of two for each band with less than `share` of the largest variance, by which it comes near that: divided by it, a
-   band in another unit is not taken for rounding. It is 1 for all others. variances lie `step` apart. */
-SHS__PRIVATE void shs__pca_units(int n, const shs_wide *variances, int step, shs_wide share, shs_wide *unit) {
+   band in another unit is not taken for rounding. It is 1 for all others. variances lie `step` apart. Returns whether any is not. */
+SHS__PRIVATE int shs__pca_units(int n, const shs_wide *variances, int step, shs_wide share, shs_wide *unit) {
     shs_wide most = 0;
-    int i;
+    int i, any = 0;
     for (i = 0; i < n; i++) most = shs__wmax(most, *SHS__AT(variances, step, 0, i));
     for (i = 0; i < n; i++) {
         shs_wide variance = *SHS__AT(variances, step, 0, i);
@@ -20461,19 +20462,29 @@ SHS__PRIVATE void shs__pca_units(int n, const shs_wide *variances, int step, shs
         while (variance < most / 4) {
             variance *= 4;
             unit[i] /= 2;
+            any = 1;
         }
     }
+    return any;
 }
 
-/* How many of `found` eigenvalues are above rounding. */
-SHS__PRIVATE int shs__pca_rank(int found, const shs_wide *values) {
+/* How many of `found` eigenvalues are above `share` of the first. */
+SHS__PRIVATE int shs__pca_rank(int found, const shs_wide *values, shs_wide share) {
     int rank = 0;
-    while (rank < found && values[rank] > SHS__RANK_EPS * values[0]) rank++;
+    while (rank < found && values[rank] > share * values[0]) rank++;
     return rank;
+}
+
+/* How many are above the rounding of whitened pixels. */
+SHS__PRIVATE int shs__pca_whitening_rank(shs_precision precise, int found, const shs_wide *values) {
+    if (precise == SHS_PRECISION_ALWAYS) return shs__pca_rank(found, values, SHS__RANK_EPS);
+    return shs__pca_rank(found, values, SHS__RANK_EPS_OF_REAL);
 }
 
 /* 2^-20. The share for MNF: with noise of less than n dimensions ratios depend on units, so that only bands far below get one. */
 #define SHS__FAINT_NOISE SHS__WIDE_C(9.5367431640625e-7)
+/* 2^-10. The share for FastICA: a trigger channel must not hide the others, and a cube's dark bands are no channels. */
+#define SHS__FAINT_BAND SHS__WIDE_C(9.765625e-4)
 
 /* C_ij / (unit_i unit_j), where the product of two units may underflow; to may be C. */
 SHS__PRIVATE void shs__pca_divide_units(int n, const shs_wide *C, int ldc, const shs_wide *unit, shs_wide *to) {
@@ -20563,11 +20574,11 @@ SHS__PRIVATE shs_status shs__pca_fit_noise(const shs_context *ctx, const shs_pca
     shs_wide *unit = f->values; /* until the eigenvalues are there */
     int i, j, rank;
     shs_status status;
-    shs__pca_units(n, o->noise, o->ldn + 1, SHS__FAINT_NOISE, unit);
+    (void)shs__pca_units(n, o->noise, o->ldn + 1, SHS__FAINT_NOISE, unit);
     shs__pca_divide_units(n, o->noise, o->ldn, unit, f->back); /* back is room for it */
     status = shs_eigh(ctx, n, f->back, n, n, f->noise_values, f->noise, n);
     if (status != SHS_OK) return status;
-    rank = shs__pca_rank(n, f->noise_values);
+    rank = shs__pca_rank(n, f->noise_values, SHS__RANK_EPS);
     if (rank == 0 || o->components > rank) return SHS_RANK_TOO_LOW;
     for (j = 0; j < rank; j++) {
         shs_wide deviation = SHS__WSQRT(f->noise_values[j]);
@@ -20592,19 +20603,28 @@ SHS__PRIVATE int shs__pca_rounded(int n, const shs_wide *values) {
     return !(values[n - 1] > SHS__WSQRT(SHS__WIDE_EPS) * values[0]);
 }
 
-/* All eigenpairs again, of bands in units of their own: bands that vary little may have been lost in rounding. */
-SHS__PRIVATE shs_status shs__pca_fit_in_units(const shs_context *ctx, shs__fit *f) {
+/* All eigenpairs again, of bands in units of their own (shs__pca_units): bands that vary little may have been lost in rounding. */
+SHS__PRIVATE shs_status shs__pca_fit_in_units(const shs_context *ctx, shs_wide share, shs__fit *f) {
     const int n = f->n;
     int i;
-    shs__pca_units(n, f->covariance, n + 1, 1, f->scale);
+    if (!shs__pca_units(n, f->covariance, n + 1, share, f->scale)) return SHS_OK;
     shs__pca_divide_units(n, f->covariance, n, f->scale, f->covariance);
     f->total = 0;
     for (i = 0; i < n; i++) f->total += *SHS__AT(f->covariance, n, i, i);
     return shs_eigh(ctx, n, f->covariance, n, n, f->values, f->vectors, n);
 }
 
-/* Of principal components, of the noise fraction, of anomaly scores. */
-typedef enum shs__fit_kind { SHS__FIT_OF_PCA, SHS__FIT_OF_MNF, SHS__FIT_OF_RX } shs__fit_kind;
+/* Of principal components, of the noise fraction, of anomaly scores, of what FastICA whitens by. */
+typedef enum shs__fit_kind { SHS__FIT_OF_PCA, SHS__FIT_OF_MNF, SHS__FIT_OF_RX, SHS__FIT_OF_ICA } shs__fit_kind;
+
+/* Components of a fit of all of them that may be lost are looked for once more, in units of bands. */
+SHS__PRIVATE shs_status shs__pca_find_lost(const shs_context *ctx, shs__fit_kind kind, shs_precision precise, shs__fit *f) {
+    const int n = f->n, rounded = shs__pca_rounded(n, f->values);
+    if (kind == SHS__FIT_OF_RX && rounded) return shs__pca_fit_in_units(ctx, 1, f);
+    if (kind == SHS__FIT_OF_ICA && (rounded || shs__pca_whitening_rank(precise, n, f->values) < n))
+        return shs__pca_fit_in_units(ctx, SHS__FAINT_BAND, f);
+    return SHS_OK;
+}
 
 SHS__PRIVATE shs_status shs__pca_fit_moments(const shs_context *ctx, const shs_moments *moments, shs__fit_kind kind,
                                              const shs_wide *noise, int ldn, const shs_pca_options *options, shs_pca *pca) {
@@ -20635,8 +20655,7 @@ SHS__PRIVATE shs_status shs__pca_fit_moments(const shs_context *ctx, const shs_m
     if (status == SHS_OK) status = shs__pca_fit_statistics(moments, &o, &f);
     if (status == SHS_OK && mnf) status = shs__pca_fit_noise(ctx, &o, &f);
     else if (status == SHS_OK) status = shs_eigh(ctx, n, f.covariance, n, f.found, f.values, f.vectors, n);
-    if (status == SHS_OK && kind == SHS__FIT_OF_RX && shs__rx_of_all(&o, n) && shs__pca_rounded(n, f.values))
-        status = shs__pca_fit_in_units(ctx, &f);
+    if (status == SHS_OK && shs__pca_of_all(&o, n)) status = shs__pca_find_lost(ctx, kind, o.precise, &f);
     if (status == SHS_OK) status = shs__pca_finish(ctx, &f, &o, pca);
     shs__layout_release(ctx, &l);
     return status;
@@ -20753,7 +20772,7 @@ SHS__PRIVATE shs_status shs__few_scale(shs__few_pixels *few, int correlation, sh
     const int n = few->fit.n;
     shs_wide *scale = few->fit.scale;
     int b, k;
-    shs__pca_units(n, variances, 1, share, scale);
+    (void)shs__pca_units(n, variances, 1, share, scale);
     few->fit.total = 0;
     for (b = 0; b < n; b++) {
         if (correlation && variances[b] <= 0) return SHS_ZERO_VARIANCE;
@@ -20793,7 +20812,7 @@ SHS__PRIVATE shs_status shs__few_solve(const shs_context *ctx, shs__few_pixels *
     for (i = 0; i < shs__cells(count, count); i++) few->gram[i] /= divisor;
     status = shs_eigh(ctx, count, few->gram, count, count, values, few->turns, count);
     if (status != SHS_OK) return status;
-    rank = shs__pca_rank(count, values);
+    rank = shs__pca_rank(count, values, SHS__RANK_EPS);
     SHS__CLEAR(values + rank, n - rank);
     if (*components == 0) *components = shs__imax(rank, 1);
     rank = shs__imin(rank, *components);
@@ -21082,7 +21101,7 @@ SHS__OUTLINE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_opt
     if (status != SHS_OK) return status;
     if (!shs__few_pays(px) || (mnf && !shs__mnf_few_pays(&px->view, o))) return shs__pca_dense(px, o, kind, pca);
     if (mnf) return shs__mnf_few(px, o, pca);
-    if (kind == SHS__FIT_OF_RX && shs__rx_of_all(o, px->view.used)) return shs__pca_few(px, o, 1, pca);
+    if (kind == SHS__FIT_OF_RX && shs__pca_of_all(o, px->view.used)) return shs__pca_few(px, o, 1, pca);
     return shs__pca_few(px, o, 0, pca);
 }
 
@@ -21134,15 +21153,6 @@ SHS__PUBLIC shs_status shs_pca_denoise(const shs_context *ctx, const shs_pca *pc
     return status;
 }
 
-/* How many of the first `count` eigenvalues are above rounding. */
-SHS__PRIVATE int shs__pca_whitening_rank(const shs_pca *pca, int count) {
-    shs_wide share = SHS__RANK_EPS_OF_REAL;
-    int k;
-    if (pca->precise == SHS_PRECISION_ALWAYS) share = SHS__RANK_EPS;
-    for (k = 0; k < count && pca->eigenvalues[k] > share * pca->eigenvalues[0];) k++;
-    return k;
-}
-
 /* A = Q R for A of m x n, m <= n: R, upper triangular in its first m columns, in place of A; |R x| = |A x| for every x.
    Householder: H = I - 2 v v' / v'v reflects the rest of column j onto its first element. */
 SHS__PRIVATE void shs__wide_triangle(int m, int n, shs_wide *A, shs_wide *v) {
@@ -21185,7 +21195,7 @@ SHS__PRIVATE shs_status shs__rx_pixels(const shs__pixels *px, const shs_pca_opti
     all.precise = SHS_PRECISION_ALWAYS;
     status = shs__pca_pixels(px, &all, SHS__FIT_OF_RX, rx);
     if (status != SHS_OK) return status;
-    *above = shs__pca_whitening_rank(rx, rx->eigenvalue_count);
+    *above = shs__pca_rank(rx->eigenvalue_count, rx->eigenvalues, SHS__RANK_EPS);
     used = shs__imin(*above, rx->components);
     if (used == 0) status = SHS_ZERO_VARIANCE;
     else if (all.components > *above || o->skip >= used) status = SHS_RANK_TOO_LOW;
@@ -22623,8 +22633,8 @@ SHS__PRIVATE void shs__ica_order(shs_ica_order order, const shs_ica_component *c
     }
 }
 
-/* unmixing = W' Lambda^-1/2 E' and mixing = E Lambda^1/2 W of the rotation W, where E are the principal components and Lambda their
-   eigenvalues; signs fixed. */
+/* unmixing = W' Lambda^-1/2 E' and mixing = E Lambda^1/2 W of the rotation W, where E leads to the principal components and back, and
+   Lambda are their eigenvalues; signs fixed. */
 SHS__PRIVATE void shs__ica_matrices(shs_ica *ica, const shs_pca *pca) {
     int m = ica->components, n = ica->bands, i, j, q;
     for (q = 0; q < m; q++) {
@@ -22632,9 +22642,9 @@ SHS__PRIVATE void shs__ica_matrices(shs_ica *ica, const shs_pca *pca) {
         for (i = 0; i < n; i++) {
             shs_wide u = 0, a = 0;
             for (j = 0; j < m; j++) {
-                shs_wide deviation = SHS__WSQRT(pca->eigenvalues[j]), v = *SHS__AT(pca->vectors, n, i, j);
-                u += w[j] * v / deviation;
-                a += w[j] * v * deviation;
+                shs_wide deviation = SHS__WSQRT(pca->eigenvalues[j]);
+                u += w[j] * *SHS__AT(pca->forward, pca->components, j, i) / deviation;
+                a += w[j] * *SHS__AT(pca->backward, n, i, j) * deviation;
             }
             *SHS__AT(ica->unmixing, m, q, i) = u;
             *SHS__AT(ica->mixing, n, i, q) = a;
@@ -22692,7 +22702,7 @@ SHS__PRIVATE shs_status shs__ica_create(const shs_context *ctx, const shs_pca *p
     SHS__COPY(ica->eigenvalues, pca->eigenvalues, m);
     for (i = 0; i < n; i++)
         for (j = 0; j < m; j++)
-            *SHS__AT(ica->whitening, m, j, i) = *SHS__AT(pca->vectors, n, i, j) / SHS__WSQRT(pca->eigenvalues[j]);
+            *SHS__AT(ica->whitening, m, j, i) = *SHS__AT(pca->forward, pca->components, j, i) / SHS__WSQRT(pca->eigenvalues[j]);
     return SHS_OK;
 }
 
@@ -22795,9 +22805,9 @@ SHS__PRIVATE shs_status shs__ica_pixels(shs__pixels *px, const shs_ica_options *
     p.eigenvalue_at_least = o->eigenvalue_at_least;
     p.divisor = o->divisor;
     p.precise = o->precise;
-    status = shs__pca_pixels(px, &p, SHS__FIT_OF_PCA, &pca);
+    status = shs__pca_pixels(px, &p, SHS__FIT_OF_ICA, &pca);
     if (status != SHS_OK) return status;
-    rank = shs__pca_whitening_rank(&pca, pca.components);
+    rank = shs__pca_whitening_rank(pca.precise, pca.components, pca.eigenvalues);
     if (rank == 0) status = SHS_ZERO_VARIANCE;
     else if (o->components > rank) status = SHS_RANK_TOO_LOW;
     /* PCA keeps the first component even if it is below the threshold. */

@@ -1093,6 +1093,43 @@ static void test_large_offsets(void **state) {
     free(p.x);
 }
 
+/* A channel that is louder than the others, whatever its unit, hides none of them. */
+static void test_loud_channel(void **state) {
+    enum { BANDS = 5, LOUD = 4 };
+    plain_cube p = mixed_cube(41, 43, BANDS, 4, 0.1, 7);
+    shs_random r;
+    double *C = NULL, *plain = NULL;
+    size_t i;
+    int bits, components, k;
+    (void)state;
+    shs_random_seed(&r, 8);
+    for (i = 0; i < pixels_of(&p); i++) pixel_of(&p, i)[LOUD] = 2.0 * (shs_random_uniform(&r) < 0.4f);
+    for (bits = 0; bits <= 30; bits += 5)
+        for (components = 0; components <= BANDS; components += BANDS) {
+            shs_ica_options o = options_of(components, SHS_CONTRAST_TANH, SHS_APPROACH_SYMMETRIC, SHS_ROUTE_AUTO);
+            shs_cube cube;
+            shs_ica ica;
+            for (i = 0; i < pixels_of(&p); i++) pixel_of(&p, i)[LOUD] = ldexp(pixel_of(&p, i)[LOUD], bits);
+            cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+            for (i = 0; i < pixels_of(&p); i++) pixel_of(&p, i)[LOUD] = ldexp(pixel_of(&p, i)[LOUD], -bits);
+            ica = fit(NULL, &cube, &o);
+            assert_int_equal(ica.components, BANDS);
+            check_ica(&ica);
+            for (k = 0; k < BANDS; k++) ica.unmixing[LOUD * BANDS + k] = ldexp(ica.unmixing[LOUD * BANDS + k], bits);
+            if (!C) {
+                C = covariance_of(&cube);
+                plain = NEW(double, BANDS *BANDS);
+                memcpy(plain, ica.unmixing, sizeof *plain * BANDS * BANDS);
+            }
+            assert_true(worst_match(&ica, C, plain) > 1 - BY_TYPE(1e-5, 1e-7)); /* turns converge to 1e-8 */
+            shs_ica_free(NULL, &ica);
+            cube_free(&cube);
+        }
+    free(p.x);
+    free(C);
+    free(plain);
+}
+
 /* Masked, no-data and NaN pixels neither count nor get sources; the rest is as if they were not there. */
 static void test_missing_pixels(void **state) {
     plain_cube p = test_scene(), kept, out;
@@ -1526,6 +1563,7 @@ int main(void) {
         cmocka_unit_test(test_seeds_and_threads),
         cmocka_unit_test(test_layouts_give_one_answer),
         cmocka_unit_test(test_large_offsets),
+        cmocka_unit_test(test_loud_channel),
         cmocka_unit_test(test_missing_pixels),
         cmocka_unit_test(test_transform_and_inverse),
         cmocka_unit_test(test_run),
