@@ -1028,8 +1028,8 @@ SHS_API int shs_subspace_naive(int p, int n, const shs_real *D, const shs_real *
      Gram matrix of the set alone, and few steps however alike the atoms are.
 
    Signals that sweeps do not bring to the minimum soon go on with active sets. Few signals, and dictionaries of more than 8192
-   atoms, use active sets alone unless the caller has a Gram matrix. Both stop by the duality gap, a bound on the distance of the
-   objective from its minimum, which is reported for the coefficients as stored.
+   atoms, use active sets alone unless the caller has a Gram matrix; with n < p each lambda counts as a signal. Both stop by the
+   duality gap, a bound on the distance of the objective from its minimum, which is reported for the coefficients as stored.
 
    A zero atom is not used, and of equal atoms any may share a coefficient. Once lambda1 is the largest |d_j'y| (d_j'y with x >=
    0) no atom is used. With both lambdas 0, least squares, the gap says little: it is all of the objective. */
@@ -8325,6 +8325,7 @@ SHS__OUTLINE int shs__small_solve_set(shs__nonnegative *s) {
         for (k = 0; k < s->count; k++) s->u[k] -= s->lambda * s->w[k];
     }
     shs__small_solve_back(s->count, s->L, s->u);
+    if (s->sum && s->count == 1) s->u[0] = 1; /* of a signal far away it would be the difference of two numbers as large */
     return 1;
 }
 
@@ -12966,10 +12967,13 @@ typedef struct shs__lasso_room {
     shs__lasso_set set;
 } shs__lasso_room;
 
-/* Decides whether to form the Gram matrix. That takes n passes over the dictionary; active sets take some passes a signal. */
+/* Decides whether to form the Gram matrix. That takes n passes over the dictionary; active sets take some passes a signal, and of n < p
+   atoms, whose Gram matrix is smaller than the dictionary, some for each lambda. */
 SHS__PRIVATE void shs__lasso_plan(shs__lasso *q) {
     shs__omp_dictionary *over = &q->c.over;
-    const size_t passes = shs__zmin(q->c.m, INT_MAX / SHS__LASSO_PASSES) * SHS__LASSO_PASSES;
+    size_t codes = q->c.m, passes;
+    if (over->n < over->p) codes = SHS__PRODUCT(codes, q->count, 1);
+    passes = SHS__PRODUCT(codes, SHS__LASSO_PASSES, 1);
     over->use_gram = over->p == 0 || q->c.options->gram || (over->n <= SHS__LASSO_WIDE && passes > (size_t)over->n);
     q->most_set = shs__imin(over->n, SHS__LASSO_SET);
     if (over->p > 0 && over->p < SHS__LASSO_SET && !(q->o->lambda2 > 0)) q->most_set = shs__imin(q->most_set, over->p + 64);

@@ -261,6 +261,45 @@ static void test_one_endmember(void **state) {
     cube_free(&cube);
 }
 
+/* Pixels far away, fill values of floats among them, are all of the endmember that lies farthest in their direction. */
+static void test_far_pixels(void **state) {
+    enum { N = 9, C = 4, SAMPLES = 40, POWERS = 37 };
+    double *E = new_spectra(N, C, 12), *A;
+    plain_cube p = new_plain(POWERS, SAMPLES, N);
+    shs_cube cube;
+    shs_random r;
+    size_t i;
+    int b, k;
+    (void)state;
+    shs_random_seed(&r, 13);
+    for (i = 0; i < pixels_of(&p); i++) {
+        const double far = pow(10, (double)(i / SAMPLES) + 1);
+        const int filled = i % SAMPLES == 0;
+        for (b = 0; b < N; b++) pixel_of(&p, i)[b] = filled ? -far : far * (double)shs_random_normal(&r);
+    }
+    cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+    A = unmixed(NULL, &cube, C, E, N, SHS_CONSTRAINT_FULL);
+    for (i = 0; i < pixels_of(&p); i++) {
+        double score[C], sum = 0;
+        int best = 0, alone = 1;
+        for (k = 0; k < C; k++) {
+            score[k] = 0;
+            for (b = 0; b < N; b++) score[k] += E[b + k * N] * (pixel_of(&p, i)[b] - E[b + k * N] / 2);
+            if (score[k] > score[best]) best = k;
+            sum += A[i * C + (size_t)k];
+            assert_true(A[i * C + (size_t)k] >= 0);
+        }
+        assert_true(fabs(sum - 1) <= 1e-12);
+        for (k = 0; k < C; k++)
+            if (k != best && score[best] - score[k] < 1e6) alone = 0; /* the minimum may be between two */
+        if (alone) assert_close(A[i * C + (size_t)best], 1, 0);
+    }
+    free(A);
+    free(E);
+    free(p.x);
+    cube_free(&cube);
+}
+
 /* With a sum of 1 endmembers may depend, a shade of zeros or a multiple, but not be mixtures of others, nor copies but for
    rounding. */
 static void test_what_depends_with_a_sum(void **state) {
@@ -1408,6 +1447,7 @@ int main(void) {
         cmocka_unit_test(test_conditions_where_endmembers_are_alike),
         cmocka_unit_test(test_units_of_two),
         cmocka_unit_test(test_one_endmember),
+        cmocka_unit_test(test_far_pixels),
         cmocka_unit_test(test_what_depends_with_a_sum),
         cmocka_unit_test(test_endmembers_are_unit_vectors),
         cmocka_unit_test(test_twins_of_extraction),
