@@ -1407,7 +1407,8 @@ SHS_API shs_status shs_dictionary_coherence(const shs_context *ctx, int p, int n
 /* ================================================================================================================== */
 
 /* An image in the caller's memory: rows from the top, pixels from the left, channels interleaved. SHS_TYPE_U8, SHS_TYPE_F32
-   (SHS_TYPE_F64 unless SPARSEHS_NO_DOUBLE) or SHS_TYPE_REAL. */
+   (SHS_TYPE_F64 unless SPARSEHS_NO_DOUBLE) or SHS_TYPE_REAL. Values become shs_real before a mean is taken out: in the float build
+   an offset of a million times the signal leaves nothing of it. */
 typedef struct shs_image {
     const void *pixels;
     shs_type type;
@@ -1521,7 +1522,8 @@ typedef struct shs_cube {
     int band_count;            /* of band_list */
     const unsigned char *mask; /* lines x samples, 0 = leave out; NULL = use all */
     int has_nodata;
-    shs_wide nodata;           /* without doubles, 32-bit integers are compared with it as floats */
+    shs_wide nodata;           /* NaN, or what the type does not hold, marks no integer; without doubles, 32-bit integers are compared
+                                  with it as floats */
 
     /* A stream: pixels is NULL, and read_fn fills block with `lines` whole lines from first_line on, as a cube of this type,
        interleave and byte order (strides must be 0). A non-zero return is SHS_READ_FAILED. Lines are asked for in ascending order,
@@ -1687,8 +1689,8 @@ SHS_API shs_status shs_pca_from_moments(const shs_context *ctx, const shs_moment
    next rank with lines (one reduction of a line for each rank); lines of different widths belong to different images. Differences
    hold some of the scene, too: edges and slopes, mostly the same in all bands. With noise_residual each band's difference is
    predicted from the neighbouring bands (least squares over all differences), and the variances of the residuals are the noise,
-   whose covariance is diagonal (after Roger, Arnold 1996). SHS_BAD_LDN; SHS_RANK_TOO_LOW: more components than the noise has
-   dimensions. */
+   whose covariance is diagonal (after Roger, Arnold 1996). SHS_BAD_LDN; SHS_NO_PIXELS: also where no two neighbours are valid, as of
+   right ones in lines of one pixel; SHS_RANK_TOO_LOW: more components than the noise has dimensions. */
 SHS_API shs_status shs_mnf_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *mnf);
 /* The same with the caller's noise covariance (bands x bands). */
 SHS_API shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_moments *moments, const shs_wide *noise, int ldn,
@@ -18976,8 +18978,8 @@ SHS__PRIVATE shs_wide shs__px_stretch_median(const shs__reader *r, size_t b, siz
     return sorted[count / 2];
 }
 
-/* Whether double sums the products of these pixels exactly. The shift is then of the first panel alone, so that blocks of one or
-   more panels give the same bits. */
+/* Whether double sums the products of these pixels exactly, of up to a million or so. The shift is then of the first panel with a
+   valid pixel alone, so that blocks of one or more panels give the same bits where the first panel has one. */
 SHS__PRIVATE int shs__px_sums_are_exact(shs_type type) {
     if (sizeof(shs_wide) <= sizeof(float)) return 0;
     return type == SHS_TYPE_U8 || type == SHS_TYPE_I16 || type == SHS_TYPE_U16;
@@ -21220,9 +21222,12 @@ SHS__PRIVATE void shs__rx_whiten(const shs_pca *rx, shs_wide *F, shs_wide *v) {
 /* The scores of all pixels into the sink. F and v are those of shs__rx_whiten. */
 SHS__PRIVATE shs_status shs__rx_scores(const shs__pixels *px, const shs_pca *rx, shs_wide *F, shs_wide *v, const shs_sink *sink) {
     shs_pixel_map map;
+    shs_status status = SHS_OUT_OF_RANGE; /* of a band in so small a unit that its share of F overflows */
     shs__rx_whiten(rx, F, v);
     map = shs__px_map_of(rx->bands, rx->components, F, rx->mean, NULL);
-    return shs__ctx_agree(px->ctx, shs__pixels_map(px, &map, SHS_PRECISION_ALWAYS, sink, 1));
+    if (shs__wide_finite(shs__cells(rx->components, rx->bands), F))
+        status = shs__pixels_map(px, &map, SHS_PRECISION_ALWAYS, sink, 1);
+    return shs__ctx_agree(px->ctx, status);
 }
 
 /* Robust statistics: what the rounds of trimming keep. */

@@ -2631,6 +2631,10 @@ static void test_units_of_bands(void **state) {
         free(same.x);
         cube_free(&scaled);
     }
+    for (i = 0; i < values_of(&p); i++) q.x[i] = ldexp(p.x[i], i % B ? 0 : -528); /* variances are subnormal, or nearly */
+    scaled = cube_f64(&q);
+    assert_status(shs_rx(NULL, &scaled, NULL, &sink, NULL), SHS_OUT_OF_RANGE);
+    cube_free(&scaled);
     free(scores.x);
     free(p.x);
     free(q.x);
