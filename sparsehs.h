@@ -1689,7 +1689,7 @@ SHS_API shs_status shs_pca_from_moments(const shs_context *ctx, const shs_moment
    next rank with lines (one reduction of a line for each rank); lines of different widths belong to different images. Differences
    hold some of the scene, too: edges and slopes, mostly the same in all bands. With noise_residual each band's difference is
    predicted from the neighbouring bands (least squares over all differences), and the variances of the residuals are the noise,
-   whose covariance is diagonal (after Roger, Arnold 1996). SHS_BAD_LDN; SHS_NO_PIXELS: also where no two neighbours are valid, as of
+   whose covariance is diagonal (after Roger, Arnold 1996). SHS_BAD_LDN; SHS_NO_PIXELS: also without a pair of valid neighbours, as of
    right ones in lines of one pixel; SHS_RANK_TOO_LOW: more components than the noise has dimensions. */
 SHS_API shs_status shs_mnf_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *mnf);
 /* The same with the caller's noise covariance (bands x bands). */
