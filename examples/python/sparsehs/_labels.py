@@ -16,9 +16,31 @@ from ._library import ArgumentError, _warn
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 BANDS = "band", "bands", "wavelength", "wavelengths", "channel", "component"  # names of dimensions; else bands are the last
-OF_VALUES = ("units", "long_name", "standard_name", "valid_min", "valid_max", "valid_range", "actual_range", "scale_factor",
-             "add_offset")
 OF_MISSING = "_FillValue", "missing_value", "nodata"  # of cubes; missing results are NaN
+
+# Names of attributes as CF, the headers of ENVI, GDAL and rasterio have them, in small letters and with _ for blanks. Those of
+# the file hold for no result, those of the values where their unit stays, those of the bands where the bands stay. A list with
+# an item for each band is of the bands, too, unless it is of the place. All other attributes hold.
+OF_FILE = re.compile("_?fill_?value|missing_value|nodata(vals)?|data_ignore_value|_unsigned|samples|lines|bands|header_offset"
+                     "|file_type|data_type|interleave|byte_order|file_compression|(major|minor)_frame_offsets|statistics_.*"
+                     "|tifftag_(min|max)samplevalue")
+OF_VALUES = re.compile("units|long_name|standard_name|valid_(min|max|range)|actual_range|scale_factor|add_offset|scales|offsets"
+                       "|data_(reflectance_)?(gain|offset)_values|reflectance_scale_factor|data_units|default_stretch|z_plot_.*"
+                       "|classes|class_(names|lookup)|flag_.*")
+OF_BANDS = re.compile(r"band_\d+|band_?names?|default_bands|bbl|fwhm(_.*)?|(cent(er|re|ral)_)?wavelengths?(_.*)?"
+                      "|bandwidths?(_.*)?|solar_irradiance|data_(reflectance_)?(gain|offset)_values")
+OF_PLACE = re.compile("transform|geotransform|res|bounds|bbox|map_info|geo_points|projection_info|pixel_size")
+
+
+def _holds(key, value, bands, same_values, same_bands):
+    """Whether an attribute of a cube of so many bands holds for a result that has its values' unit and its bands, or not."""
+    name = re.sub(r"\s+", "_", str(key).strip().lower())
+    if OF_FILE.fullmatch(name) or (OF_VALUES.fullmatch(name) and not same_values):
+        return False
+    if same_bands or OF_PLACE.fullmatch(name):
+        return True
+    listed = isinstance(value, (list, tuple, np.ndarray)) and np.size(value) == bands
+    return not listed and not OF_BANDS.fullmatch(name)
 
 
 def is_labelled(x):
@@ -178,9 +200,7 @@ class _Labels:
         hold = set(dims) if with_bands else set(dims) - {self.band}
         coords = self.cube.drop_vars([one for one, given in self.cube.coords.items() if not set(given.dims) <= hold]).coords
         count = self.cube.sizes[self.band]
-        attrs = {key: value for key, value in self.cube.attrs.items()
-                 if key not in OF_MISSING and (same or key not in OF_VALUES)
-                 and (with_bands or not (isinstance(value, (list, tuple, np.ndarray)) and np.size(value) == count))}
+        attrs = {key: value for key, value in self.cube.attrs.items() if _holds(key, value, count, same, with_bands)}
         made = type(self.cube)(values, coords, dims, self.cube.name if same else name, attrs)
         if kind in ("bands", "spectra"):
             return made
