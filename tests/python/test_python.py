@@ -2779,6 +2779,33 @@ def test_missing_values_are_those_of_the_attributes(name):
         sparsehs.rx(odd)
 
 
+def test_files_of_results_say_that_nan_is_missing(tmp_path):
+    xarray = pytest.importorskip("xarray")
+    pytest.importorskip("scipy")
+    coords = {"y": 100.0 - np.arange(40), "x": np.arange(50.0), "utm": 0}
+    cube = xarray.DataArray(scene(bands=4).astype(np.float32), coords, ("y", "x", "band"), attrs={"_FillValue": -9999.0})
+    cube[:5] = -9999
+    cube.encoding = {"grid_mapping": "utm", "dtype": "int16", "scale_factor": 0.1}
+    components, model = sparsehs.pca(cube.transpose("band", "y", "x"), 2)
+    score, fewer = sparsehs.rx(cube), sparsehs.resample(cube, [500, 600], [50, 50], wavelengths=[400, 500, 600, 700])[0]
+    for made in components, score, fewer, model.denoise(cube), model.inverse_transform(components):
+        assert set(made.encoding) == {"_FillValue", "grid_mapping"} and "_FillValue" not in made.attrs
+        for fill in np.nan, -1.0:
+            asked = {} if np.isnan(fill) else {"encoding": {"it": {"_FillValue": fill}}}
+            made.rename("it").to_netcdf(tmp_path / "it.nc", engine="scipy", **asked)
+            with xarray.open_dataset(tmp_path / "it.nc", engine="scipy") as file:
+                assert np.array_equal(file["it"].encoding["_FillValue"], fill, True) and file["it"].values.dtype == made.dtype
+                the_same(file["it"].values, made.values, 0)
+    assert "_FillValue" not in sparsehs.index(cube, "#1", above=0).encoding
+    assert "_FillValue" not in sparsehs.match(cube, cube.values[6:9, 0])[0].encoding
+    pytest.importorskip("rioxarray")
+    rasterio = pytest.importorskip("rasterio")
+    for made in score, components.transpose("component", "y", "x"):
+        made.rio.to_raster(tmp_path / "it.tif")
+        with rasterio.open(tmp_path / "it.tif") as file:
+            assert np.isnan(file.nodata) and file.read_masks(1)[:5].max() == 0 and file.read_masks(1)[5:].min() == 255
+
+
 def test_nothing_needs_xarray():
     code = "import sys, numpy, sparsehs; sparsehs.smooth(numpy.ones((2, 3, 4)), 3); assert 'xarray' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], env=dict(os.environ, PYTHONPATH=PYTHON), check=True)

@@ -202,10 +202,18 @@ class _Labels:
         count = self.cube.sizes[self.band]
         attrs = {key: value for key, value in self.cube.attrs.items() if _holds(key, value, count, same, with_bands)}
         made = type(self.cube)(values, coords, dims, self.cube.name if same else name, attrs)
-        if kind in ("bands", "spectra"):
-            return made
-        instead = [one for one in dims if one not in self.pixels]  # stands where the bands stood
-        return made.transpose(*[one for old in self.cube.dims for one in ([old] if old in self.pixels else instead)])
+        if kind not in ("bands", "spectra"):
+            instead = [one for one in dims if one not in self.pixels]  # stands where the bands stood
+            made = made.transpose(*[one for old in self.cube.dims for one in ([old] if old in self.pixels else instead)])
+        made.encoding = self.encoding(made)
+        return made
+
+    def encoding(self, made):
+        """How files say where a result is and what it lacks. An attribute _FillValue would clash with to_netcdf(encoding=...)."""
+        encoding = {key: value for key, value in self.cube.encoding.items() if key == "grid_mapping" and value in made.coords}
+        if made.dtype.kind == "f":
+            encoding["_FillValue"] = made.dtype.type("nan")
+        return encoding
 
 
 def labelled(*kinds, of="cube", wavelengths=False) -> Callable[[Function], Function]:
