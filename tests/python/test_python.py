@@ -2806,6 +2806,36 @@ def test_files_of_results_say_that_nan_is_missing(tmp_path):
             assert np.isnan(file.nodata) and file.read_masks(1)[:5].max() == 0 and file.read_masks(1)[5:].min() == 255
 
 
+def test_compare_warns_of_different_scales():
+    xarray = pytest.importorskip("xarray")
+    plain = scene(bands=3)
+
+    def cube(encoding=None, **attrs):
+        made = xarray.DataArray(plain, dims=("y", "x", "band"), attrs=attrs)
+        made.encoding = encoding or {}
+        return made
+
+    stored, applied = cube(scale_factor=1e-4, add_offset=-0.1), cube({"scale_factor": 1e-4, "add_offset": -0.1})
+    for one, other, words in (
+            (stored, cube(scale_factor=1.0, add_offset=0.0),
+             "scale_factor and add_offset: its values have 1.0 and 0.0, those of the cube 0.0001 and -0.1"),
+            (cube(scale_factor=1e-4), stored, "0.0001 and -0.1, those of the cube 0.0001 and 0.0"),
+            (stored, applied, "its values have 1.0 and 0.0"), (applied, stored, "those of the cube 1.0 and 0.0"),
+            (stored, cube(scales=(1e-4, 1e-4, 2e-4), add_offset=-0.1), "(0.0001, 0.0001, 0.0002) and -0.1"),
+            (cube(reflectance_scale_factor="10000"), cube(**{"reflectance scale factor": 1000}),
+             "reflectance_scale_factor: its values have 1000, those of the cube 10000")):
+        with pytest.warns(RuntimeWarning, match="^other: .*" + re.escape(words)) as warned:
+            off, angle = sparsehs.compare(one, other)
+        assert len(warned) == 1 and warned[0].filename == __file__ and (off == 0).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sparsehs.compare(applied, cube({"scale_factor": 1e-3}))  # xarray has applied both
+        for other in (stored.copy(), cube(), plain, cube(scale_factor=np.float32(1e-4), add_offset=np.array([-0.1])),
+                      cube(scales=(1e-4,) * 3, offsets=(-0.1,) * 3), cube(scale_factor="unknown"), cube(reflectance_scale_factor="10000")):
+            sparsehs.compare(stored, other)
+        sparsehs.match(stored, cube(scale_factor=1.0)[0, :3].rename(x="material"))
+
+
 def test_nothing_needs_xarray():
     code = "import sys, numpy, sparsehs; sparsehs.smooth(numpy.ones((2, 3, 4)), 3); assert 'xarray' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], env=dict(os.environ, PYTHONPATH=PYTHON), check=True)

@@ -143,6 +143,36 @@ def _differing(its, wanted):
     return np.flatnonzero(~close)
 
 
+def _scale(x):
+    """The factor and the offset that make physical values of x's, numbers or lists of one for each band; None where x does not
+    say them. xarray moves those that it has applied from the attributes to the encoding."""
+    names = "scale_factor", "scales", "add_offset", "offsets"
+    if any(name in x.attrs for name in names):
+        return [x.attrs.get("scale_factor", x.attrs.get("scales", 1.0)), x.attrs.get("add_offset", x.attrs.get("offsets", 0.0))]
+    return [1.0, 0.0] if any(name in x.encoding for name in names) else None
+
+
+def _reflectance(x):
+    """What ENVI's headers divide values by to make reflectances; None where x does not say it."""
+    factor = x.attrs.get("reflectance_scale_factor", x.attrs.get("reflectance scale factor"))
+    return None if factor is None else [factor]
+
+
+def _warn_of_scales(name, its, wanted):
+    """Where two DataArrays say that their values have different units, as far as both of them say it in numbers."""
+    for what, scale in ("scale_factor and add_offset", _scale), ("reflectance_scale_factor", _reflectance):
+        one, other = scale(its), scale(wanted)
+        if one is None or other is None:
+            continue
+        try:
+            same = all(np.allclose(np.float64(a), np.float64(b), 1e-6, 0, equal_nan=True) for a, b in zip(one, other))
+        except (TypeError, ValueError):
+            continue
+        if not same:
+            _warn("%s: %s: its values have %s, those of the cube %s: bring both to one unit"
+                  % (name, what, " and ".join(map(str, one)), " and ".join(map(str, other))))
+
+
 class _Labels:
     def __init__(self, cube):
         self.cube = cube
@@ -176,6 +206,8 @@ class _Labels:
         if x is self.cube:
             return values
         self.check(x, name)
+        if name == "other":  # of compare; spectra may be of another unit where only their shapes count
+            _warn_of_scales(name, x, self.cube)
         nodata = _nodata(x)
         if name in ("labels", "valid") and nodata == _nodata(self.cube):
             nodata = None  # xarray hands the attributes of the cube on to what is computed from it
