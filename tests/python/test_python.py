@@ -2684,15 +2684,18 @@ def test_dataarrays_keep_what_holds(order):
 def test_attributes_of_envi_and_gdal_are_kept_where_they_hold():
     xarray = pytest.importorskip("xarray")
     of_place = {"map_info": "UTM, 1, 1, 600000, 5700000, 20, 20, 31, North,WGS-84", "coordinate_system_string": "PROJCS[...]",
-                "transform": (20.0, 0.0, 6e5, 0.0, -20.0, 5.7e6), "crs": "EPSG:32631", "description": "w.img", "sensor type": "MSI",
-                "acquisition_time": "2026-06-01", "AREA_OR_POINT": "Area", 7: "any"}
-    of_file = {"samples": "50", "lines": "40", "bands": "6", "header_offset": "0", "header offset": "0", "file_type": "ENVI Standard",
-               "data_type": "12", "DATA_TYPE": "12", "interleave": "bil", "byte_order": "0", "data_ignore_value": "-1", "fill_value": -1,
-               "STATISTICS_MEAN": "3", "STATISTICS_VALID_PERCENT": "100", "nodatavals": (-1,) * 6}
-    of_values = {"scale_factor": 1e-4, "add_offset": -0.1, "reflectance_scale_factor": "10000", "reflectance scale factor": "10000",
-                 "classes": "3", "class_names": "a,b,c", "class_lookup": "0,0,0", "units": "1", "default_stretch": "0 1 linear"}
-    of_bands = {"wavelength": 443, "wavelength_units": "Nanometers", "Wavelength Units": "nm", "band_names": "B1,B2,B3,B4,B5,B6",
-                "Band_1": "B1 (443 Nanometers)", "Band_12": "B12", "default_bands": "3,2,1", "bbl": "1,1,1,1,1,1", "fwhm": "20,20"}
+                "transform": (20.0, 0.0, 6e5, 0.0, -20.0, 5.7e6), "crs": "EPSG:32631", "description": "w.img",
+                "sensor type": "MSI", "acquisition_time": "2026-06-01", "AREA_OR_POINT": "Area", 7: "any"}
+    of_file = {"samples": "50", "lines": "40", "bands": "6", "header_offset": "0", "header offset": "0",
+               "file_type": "ENVI Standard", "data_type": "12", "DATA_TYPE": "12", "interleave": "bil", "byte_order": "0",
+               "data_ignore_value": "-1", "fill_value": -1, "STATISTICS_MEAN": "3", "STATISTICS_VALID_PERCENT": "100",
+               "nodatavals": (-1,) * 6}
+    of_values = {"scale_factor": 1e-4, "add_offset": -0.1, "reflectance_scale_factor": "10000",
+                 "reflectance scale factor": "10000", "classes": "3", "class_names": "a,b,c", "class_lookup": "0,0,0",
+                 "units": "1", "default_stretch": "0 1 linear"}
+    of_bands = {"wavelength": 443, "wavelength_units": "Nanometers", "Wavelength Units": "nm",
+                "band_names": "B1,B2,B3,B4,B5,B6", "Band_1": "B1 (443 Nanometers)", "Band_12": "B12", "default_bands": "3,2,1",
+                "bbl": "1,1,1,1,1,1", "fwhm": "20,20"}
     of_both = {"data_gain_values": "1, 1, 1, 1, 1, 1", "data_offset_values": "0, 0, 0, 0, 0, 0", "long_name": ("B1", "B2") * 3}
     attrs = {**of_place, **of_file, **of_values, **of_bands, **of_both}
     cube = xarray.DataArray(scene(bands=6), dims=("y", "x", "band"), attrs=attrs)
@@ -2831,7 +2834,8 @@ def test_compare_warns_of_different_scales():
         warnings.simplefilter("error")
         sparsehs.compare(applied, cube({"scale_factor": 1e-3}))  # xarray has applied both
         for other in (stored.copy(), cube(), plain, cube(scale_factor=np.float32(1e-4), add_offset=np.array([-0.1])),
-                      cube(scales=(1e-4,) * 3, offsets=(-0.1,) * 3), cube(scale_factor="unknown"), cube(reflectance_scale_factor="10000")):
+                      cube(scales=(1e-4,) * 3, offsets=(-0.1,) * 3), cube(scale_factor="unknown"),
+                      cube(reflectance_scale_factor="10000")):
             sparsehs.compare(stored, other)
         sparsehs.match(stored, cube(scale_factor=1.0)[0, :3].rename(x="material"))
 

@@ -241,7 +241,7 @@ class _Labels:
         return made
 
     def encoding(self, made):
-        """How files say where a result is and what it lacks. An attribute _FillValue would clash with to_netcdf(encoding=...)."""
+        """How files say where a result is and what it lacks. An attribute _FillValue clashes with to_netcdf(encoding=...)."""
         encoding = {key: value for key, value in self.cube.encoding.items() if key == "grid_mapping" and value in made.coords}
         if made.dtype.kind == "f":
             encoding["_FillValue"] = made.dtype.type("nan")

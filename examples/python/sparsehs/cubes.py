@@ -530,9 +530,9 @@ def _difference(p, q):
 def compare(cube: ArrayLike, other: ArrayLike, *, valid: ArrayLike | None = None,
             nodata: float | None = None) -> tuple[np.ndarray, np.ndarray]:
     """How two cubes of one shape differ, two arrays (lines, samples): the root of the mean squared difference over the bands, and
-    the angle between the two spectra in radians; a spectrum of zeros has no angle. The cubes may differ in type. Warns where both
-    are DataArrays that say that their values have different units: scale_factor, add_offset, reflectance_scale_factor. valid,
-    nodata: as of fit, for both cubes; pixels that are missing in one of them are NaN."""
+    the angle between the two spectra in radians; a spectrum of zeros has no angle. The cubes may differ in type. A warning
+    tells of two DataArrays that state different units: scale_factor, add_offset, reflectance_scale_factor. valid, nodata: as of
+    fit, for both cubes; pixels that are missing in one of them are NaN."""
     if np.shape(cube) != np.shape(other):
         raise ArgumentError("other: its shape is %s, expected %s as the cube" % (np.shape(other), np.shape(cube)))
     (_, a, of_first), (_, b, of_second) = _cube(cube, valid, nodata), _cube(other, valid, nodata)
