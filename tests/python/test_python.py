@@ -1004,6 +1004,39 @@ def test_units_of_a_coordinate_of_wavelengths():
     assert np.array_equal(plain, sparsehs.smooth(cube[..., order], 5), equal_nan=True)
 
 
+def test_units_of_wavelengths_that_a_call_gives():
+    xarray = pytest.importorskip("xarray")
+    cube, given = hour(), dict(wavelengths=WAVES)
+    slopes, centres, fwhm = sparsehs.derivative(cube, **given), np.array([560, 830.0]), np.array([60, 80.0])
+    model, colours = sparsehs.fit("pca", cube, 2, **given), sparsehs.resample(cube, centres, fwhm, **given)[0]
+
+    def of(values, unit):
+        return xarray.DataArray(values, dims="band", attrs={"units": unit})
+
+    for unit, convert in (("nm", lambda w: w), ("um", lambda w: w / 1e3), ("mm", lambda w: w / 1e6), ("m", lambda w: w / 1e9),
+                          ("Angstrom", lambda w: w * 10), ("cm-1", lambda w: 1e7 / w)):
+        waves = of(convert(WAVES), unit)
+        labelled = xarray.DataArray(cube, dims=("y", "x", "band"), coords=dict(wavelength=("band", waves.values, waves.attrs)))
+        widths = fwhm * 1e7 / centres**2 if unit == "cm-1" else convert(fwhm)
+        for x in cube, labelled, labelled.drop_vars("wavelength"):
+            assert np.allclose(sparsehs.derivative(x, wavelengths=waves), slopes, atol=1e-9, equal_nan=True)
+            assert np.allclose(sparsehs.fit("pca", x, 2, wavelengths=waves).wavelengths, WAVES)
+            assert sparsehs.index(x, "b830/b700", wavelengths=waves).shape == cube.shape[:2]
+            model.transform(x, wavelengths=waves)
+            for wide in widths, of(widths, unit), of(fwhm, "nm"):
+                got = sparsehs.resample(x, of(convert(centres), unit), wide, wavelengths=waves)[0]
+                assert np.allclose(got, colours, atol=1e-6, equal_nan=True)
+        bare = sparsehs.resample(cube, of(convert(centres), unit), **given)[0]
+        assert np.allclose(bare, sparsehs.resample(cube, centres, **given)[0], atol=1e-6, equal_nan=True)
+        assert np.allclose(sparsehs.resample(cube, centres, of(widths, unit), **given)[0], colours, atol=1e-6, equal_nan=True)
+    odd = of(WAVES, "furlong")
+    for x in cube, labelled:
+        refused(lambda: sparsehs.smooth(x, 5, wavelengths=odd), "wavelengths: its unit 'furlong' is none of nm, um")
+        refused(lambda: sparsehs.resample(x, odd[:2], **given), "centres: its unit 'furlong' is none of nm, um")
+        refused(lambda: sparsehs.resample(x, centres, odd[:2], **given), "fwhm: its unit 'furlong' is none of nm, um")
+    refused(lambda: sparsehs.derivative(labelled, wavelengths=labelled.wavelength[::-1]), "wavelengths: its band 1 has the wavelength")
+
+
 def test_known_units_of_small_wavelengths_are_not_guessed():
     xarray = pytest.importorskip("xarray")
     cube, waves = scene(), np.linspace(50, 70, 12)

@@ -10,7 +10,7 @@ from typing import Any, Callable, TypeVar
 
 import numpy as np
 
-from ._arrays import _is_nodata
+from ._arrays import _is_nodata, _wide
 from ._library import ArgumentError, _warn
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -79,9 +79,14 @@ class _Known(np.ndarray):
     """Wavelengths that are in nanometres, however small, since their unit is known."""
 
 
+def _unit(x):
+    """What the attributes of a DataArray say; "" where they say nothing."""
+    return str(x.attrs.get("units", x.attrs.get("unit", ""))).strip()
+
+
 def _in_nanometres(coordinate, name, warn):
     """The values of a coordinate of wavelengths; None, and a warning, where its unit is not known, or where it is of shifts."""
-    unit = str(coordinate.attrs.get("units", coordinate.attrs.get("unit", ""))).strip()
+    unit = _unit(coordinate)
     if _is_wavenumber(unit):
         numbers = coordinate.values.astype(np.float64)
         if _is_shift(coordinate, unit) or (numbers <= 0).any():
@@ -97,6 +102,27 @@ def _in_nanometres(coordinate, name, warn):
              % (name, unit, ", ".join([*UNITS, "1/cm"])))
         return None
     return (factor * coordinate.values.astype(np.float64)).view(_Known)
+
+
+def _refuse(text):
+    raise ArgumentError(text)
+
+
+def given_wavelengths(x, name):
+    """Wavelengths that a call gives: of a DataArray as those of a cube, but what is not understood is refused."""
+    return _in_nanometres(x, name, _refuse) if is_labelled(x) else x
+
+
+def given_widths(x, name, centres, nanometres):
+    """Widths of bands in nanometres: in the unit of their centres, which are at these nanometres, or of a DataArray in its own.
+    Those in 1/cm are taken for small beside their centres."""
+    widths = _wide(x, name, nanometres.shape)
+    unit = _unit(x) if is_labelled(x) else ""
+    if _is_wavenumber(unit):
+        return widths * nanometres**2 / 1e7
+    if unit:
+        return given_wavelengths(x, name)
+    return widths * (nanometres / np.asarray(centres, np.float64))
 
 
 def _micrometres(lengths):
@@ -206,6 +232,8 @@ class _Labels:
         if x is self.cube:
             return values
         self.check(x, name)
+        if name == "wavelengths":
+            return given_wavelengths(x, name)
         if name == "other":  # of compare; spectra may be of another unit where only their shapes count
             _warn_of_scales(name, x, self.cube)
         nodata = _nodata(x)
@@ -267,8 +295,11 @@ def labelled(*kinds, of="cube", wavelengths=False) -> Callable[[Function], Funct
         @functools.wraps(function)
         def call(*args, **given):
             bound = signature.bind(*args, **given) if any(map(is_labelled, [*args, *given.values()])) else None
-            if bound is None or not is_labelled(bound.arguments[of]):
+            if bound is None:
                 return function(*args, **given)
+            if not is_labelled(bound.arguments[of]):
+                lengths = {name: given_wavelengths(given[name], name) for name in ("wavelengths",) if name in given}
+                return function(*args, **dict(given, **lengths))
             labels = _Labels(bound.arguments[of])
             args = [labels.values(value, name) for name, value in zip(bound.arguments, bound.args)]
             given = {name: labels.values(value, name) for name, value in bound.kwargs.items()}

@@ -183,8 +183,8 @@ def fit(kind: str, cube: ArrayLike, components: int | None = None, *, valid: Arr
 
     cube: (lines, samples, bands), or (pixels, bands). components: how many to keep; None: all, or by variance or
     eigenvalue_at_least. Left out are pixels where `valid` (lines, samples) is 0, and those of which a band is NaN, masked or
-    `nodata`. wavelengths (bands,): kept in the model, in whatever unit. Options of the library; of words the first is the default,
-    and other defaults are in brackets:
+    `nodata`. wavelengths (bands,): kept in the model, in whatever unit; of a DataArray in nanometres. Options of the
+    library; of words the first is the default, and other defaults are in brackets:
     pca    variance (above 0 and at most 1: as many components as explain this part), eigenvalue_at_least, correlation (False),
            divisor ("n", "n-1"), precise ("auto", "always", "never": sums in double precision)
     mnf    the same but correlation; neighbours ("right", "lower", "diagonal", "mean"), noise_residual (False): how noise is

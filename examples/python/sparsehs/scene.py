@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ._arrays import _array, _count, _covariance, _cube, _data, _gathered, _is_nodata, _missing, _number, _wide
-from ._labels import _micrometres, _to_nanometres, is_labelled, labelled
+from ._labels import _micrometres, _to_nanometres, given_wavelengths, given_widths, is_labelled, labelled
 from ._library import ArgumentError, _float, _only_with, _warn, _word
 
 if TYPE_CHECKING:
@@ -332,8 +332,8 @@ def resample(cube: ArrayLike, centres: ArrayLike, fwhm: ArrayLike | None = None,
     unit of centres (None: as wide as a band is far from its neighbours). The integral is exact for a spectrum that is linear
     between its bands. Returns the spectra (..., K), and inside (centres,): which bands these are. Those with less than 95 % of
     their response within the wavelengths of the spectra are left out, and those in a gap of them. Options: see smooth."""
-    at = _nanometres(centres, "centres", -1, "resample")
-    widths = _distances(at) if fwhm is None else _wide(fwhm, "fwhm", at.shape) * _micrometres(centres)
+    at = _nanometres(given_wavelengths(centres, "centres"), "centres", -1, "resample")
+    widths = _distances(at) if fwhm is None else given_widths(fwhm, "fwhm", centres, at)
     if not (widths > 0).all():
         raise ArgumentError("fwhm: %g, expected above 0" % widths[~(widths > 0)][0])
     made, inside = _resampled(cube, at, widths, wavelengths=wavelengths, gaps=gaps, valid=valid, nodata=nodata)
