@@ -2810,6 +2810,15 @@ def test_missing_values_are_those_of_the_attributes(name):
     labels[4:] = 0
     cube = xarray.DataArray(plain, dims=("y", "x", "band"), attrs={name: 0})
     assert sparsehs.rx_classes(cube, labels)[4:].notnull().all()
+    for fill in 255, -9999:  # files of masks and of labels have missing values of their own
+        attrs, own = {name: fill}, xarray.DataArray(np.ones((40, 50), np.int16), dims=("y", "x"))
+        own[20:] = fill
+        cube = xarray.DataArray(np.where(plain == 0, fill, plain), dims=("y", "x", "band"), attrs=attrs)
+        there = np.arange(40)[:, None] < np.full(50, 20)
+        for x in cube, cube.assign_attrs({name: -1}):
+            there[:2] = x is not cube
+            assert np.array_equal(sparsehs.rx(x, valid=own.assign_attrs(attrs)).notnull(), there)
+            assert np.array_equal(sparsehs.rx_classes(x, own.assign_attrs(attrs)).notnull(), there)
     odd = cube.assign_attrs({name: [1, 2]})
     with pytest.warns(RuntimeWarning, match=re.escape(name + ": [1, 2], expected one number")):
         sparsehs.rx(odd)

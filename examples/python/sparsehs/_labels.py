@@ -237,8 +237,8 @@ class _Labels:
         if name == "other":  # of compare; spectra may be of another unit where only their shapes count
             _warn_of_scales(name, x, self.cube)
         nodata = _nodata(x)
-        if name in ("labels", "valid") and nodata == _nodata(self.cube):
-            nodata = None  # xarray hands the attributes of the cube on to what is computed from it
+        if name == "labels" and nodata == 0 == _nodata(self.cube):
+            nodata = None  # a class: xarray hands the attributes of the cube on to what is computed from it
         return values if nodata is None else np.ma.masked_where(_is_nodata(values, nodata), values)
 
     def wavelengths(self, warn=_warn):
