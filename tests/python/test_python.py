@@ -2764,11 +2764,32 @@ def test_labels_that_differ_are_refused():
     for moved in mask.assign_coords(y=np.linspace(0, 0.5, 6), x=np.linspace(0, 0.6, 7)), mask.assign_coords(y=tenths.y + 1e-5, x=tenths.x):
         assert sparsehs.rx(tenths, valid=moved).equals(sparsehs.rx(tenths, valid=mask.values))
     refused(lambda: sparsehs.rx(tenths, valid=mask.assign_coords(y=tenths.y + 0.01)), "valid: along 'y' its label 1 is 0.01")
+    degrees, seconds = -118.123456 + 0.000542 * np.arange(6), 1.7e9 + 0.5 * np.arange(6)
+    for y, rounded in (degrees, degrees.astype(np.float32)), (np.array([0, 1, np.nan, 3, np.inf, 5]), np.arange(6) + 1e-7):
+        rounded = np.where(np.isfinite(y), rounded, y).astype(rounded.dtype)
+        for one, other in (y, rounded), (rounded, y):
+            assert sparsehs.rx(cube.assign_coords(y=one), valid=mask.assign_coords(y=other)).shape == (6, 7)
+    for y, moved in (degrees, degrees + 1e-5), (degrees, (degrees + 0.0002).astype(np.float32)), (seconds, seconds + 0.5):
+        wrong, right = mask.assign_coords(y=moved), cube.assign_coords(y=y)
+        refused(lambda: sparsehs.rx(right, valid=wrong), "along 'y' its label 1 is .*reindex_like.method='nearest', tolerance=")
+        nearest = wrong.reindex_like(right, method="nearest", tolerance=0.00025) if y is degrees else wrong.assign_coords(y=y)
+        assert sparsehs.rx(right, valid=nearest).equals(sparsehs.rx(right, valid=mask.values))
+    for y in [3.0, 4.0], [1.0, 2.0]:  # equal labels of another kind
+        assert sparsehs.rx(cube[:2].assign_coords(y=y), valid=mask[:2].assign_coords(y=np.array(y, int))).shape == (2, 7)
     by_wave = cube.swap_dims(band="wavelength")
     finer = spectra.swap_dims(band="wavelength").assign_coords(wavelength=("wavelength", waves / 1000 + 1e-5, {"units": "um"}))
     assert sparsehs.unmix(by_wave, finer).equals(sparsehs.unmix(by_wave, spectra.values))
     for lengths in waves.tolist(), np.ma.array(waves), cube.wavelength:
         assert np.array_equal(sparsehs.derivative(cube.values, wavelengths=lengths), sparsehs.derivative(cube.values, wavelengths=waves))
+    # Where detectors overlap, bands are nearly at one wavelength, apart in the list or side by side; and one may be unknown.
+    for lengths in [400, 500, 600, 500.1, 600.1], [400, 500, 500, 600, 700], [0.4, 0.5, np.nan, 0.6, 0.7]:
+        lengths = np.array(lengths)
+        told = bare.assign_coords(wavelength=("band", lengths + lengths[0] / 400))
+        assert sparsehs.unmix(cube.assign_coords(wavelength=("band", lengths)), told).equals(
+            sparsehs.unmix(cube.assign_coords(wavelength=("band", lengths)), spectra.values))
+        refused(lambda: sparsehs.unmix(cube, told), "endmembers: its band 1 has the wavelength 401 nm, expected 480 nm")
+    refused(lambda: sparsehs.unmix(cube, told.assign_coords(wavelength=("band", np.where(waves == 560, np.nan, waves)))),
+            "endmembers: its band 2 has the wavelength nan nm, expected 560 nm")
     assert np.isfinite(sparsehs.compare(cube, cube.sortby("y").values)[0]).all()
     model = sparsehs.fit("pca", cube, 2)
     in_um = sparsehs.fit("pca", cube.values, 2, wavelengths=waves / 1000)

@@ -128,15 +128,21 @@ def given_widths(x, name, centres, nanometres):
 def _micrometres(lengths):
     """The factor that makes nanometres of wavelengths. Without a unit they are micrometres where all are below 100."""
     known = isinstance(lengths, _Known)
-    return 1000.0 if not known and np.max(np.asarray(lengths), initial=0) < 100 else 1.0
+    return 1000.0 if not known and np.fmax.reduce(np.asarray(lengths), initial=0) < 100 else 1.0
+
+
+def _least_step(x, most):
+    """From one number to another next to it, at most this."""
+    steps = np.abs(np.diff(x))
+    return steps[steps > 0].min(initial=most)
 
 
 def _check_wavelengths(name, given, wanted, whose):
     """Refuses bands at other wavelengths, or in another order. Each may be off by half of the least step from one wanted to the
-    next: where detectors overlap, two bands far apart in the list may be at nearly the same one."""
+    next: where detectors overlap, two bands far apart in the list may be at nearly the same one. NaN is like NaN."""
     given, wanted = given * _micrometres(given), wanted * _micrometres(wanted)
-    most = max(np.abs(np.diff(wanted)).min(initial=20) / 2, 2e-6 * np.abs(wanted).max(initial=0))
-    wrong = np.flatnonzero(~(np.abs(given - wanted) <= most))
+    most = max(_least_step(wanted, 20) / 2, 2e-6 * np.fmax.reduce(np.abs(wanted), initial=0))
+    wrong = np.flatnonzero(~((np.abs(given - wanted) <= most) | (np.isnan(given) & np.isnan(wanted))))
     if wrong.size:
         raise ArgumentError("%s: its band %d has the wavelength %g nm, expected %g nm as %s; put its bands in that order "
                             "(.isel), or give .values, which go by places alone"
@@ -157,15 +163,18 @@ def _nodata(x):
     return None
 
 
-def _differing(its, wanted):
-    """The places where two indexes of one length differ. Floats may be off by rounding, or a thousandth of the least step."""
+def _differing(its, wanted, single):
+    """The places where two indexes of one length differ. Floats may be off by rounding, to single precision if one is of that, up
+    to a quarter of the least step; or by a thousandth of it."""
     if its.equals(wanted):
         return []
     if any(one.dtype.kind not in "iuf" for one in (its, wanted)) or all(one.dtype.kind in "iu" for one in (its, wanted)):
         return [i for i, (one, other) in enumerate(zip(its, wanted)) if one != other]
     one, other = its.to_numpy(np.float64), wanted.to_numpy(np.float64)
-    steps = np.abs(np.diff(other))
-    close = np.isclose(one, other, rtol=1e-9, atol=steps.min() / 1000 if len(steps) else 0, equal_nan=True)
+    step, largest = _least_step(other, np.inf), np.abs(other[np.isfinite(other)]).max(initial=0)
+    rounding = largest * (np.finfo(np.float32).eps if single else 1e-9)
+    most = max(min(rounding, step / 4), step / 1000 if np.isfinite(step) else 0)
+    close = np.isclose(one, other, rtol=0, atol=most, equal_nan=True)
     return np.flatnonzero(~close)
 
 
@@ -216,9 +225,11 @@ class _Labels:
             its, wanted = x.indexes.get(dim), self.cube.indexes.get(dim)
             if its is None or wanted is None or len(its) != len(wanted) or (told and dim == self.band == other.band):
                 continue
-            for i in _differing(its, wanted)[:1]:
-                raise ArgumentError("%s: along %r its label %d is %s, expected %s as of the cube; .reindex_like() or .sel() aligns "
-                                    "it, and .values goes by places alone" % (name, dim, i + 1, its[i], wanted[i]))
+            single = np.float32 in (x[dim].dtype, self.cube[dim].dtype)  # not of the index, which older pandas makes double
+            for i in _differing(its, wanted, single)[:1]:
+                raise ArgumentError("%s: along %r its label %d is %s, expected %s as of the cube; .reindex_like() aligns equal "
+                                    "labels, .reindex_like(method='nearest', tolerance=...) those that are nearly equal, and "
+                                    ".values goes by places alone" % (name, dim, i + 1, its[i], wanted[i]))
 
     def values(self, x, name):
         """Of a DataArray, with dimensions of the cube in the order (pixels, bands) behind others. What is missing is masked, but for
