@@ -2089,6 +2089,10 @@ def test_similarities_are_those_of_their_definitions():
     assert np.isnan(sparsehs.similarity(cube, library[0], "sid")[0, 0])
     assert np.isnan(sparsehs.similarity(cube, library[0], nodata=0)[0, 0])
     assert np.isnan(sparsehs.similarity(cube, library[0], valid=np.eye(5, 6))[0, 1])
+    level = np.array([0.5, 0.25, 1])[:, None] * np.ones(9)  # constant spectra have one direction
+    scores = sparsehs.similarity(np.vstack([level, library[:1]]), level, "jmsam")
+    assert np.array_equal(scores[:3], np.zeros((3, 3))) and (scores[3] > 0.1).all()
+    assert np.array_equal(sparsehs.match(level, np.vstack([library, level[:1]]), "jmsam"), ([3, 3, 3], [0, 0, 0]))
     with pytest.raises(ValueError):
         sparsehs.similarity(cube, library, "sum")
 

@@ -502,6 +502,7 @@ def _similarity(x, u, of_x, lengths, t, method):
         v_x, v_t = np.ldexp(u.var(2, ddof=1), 2 * of_x), np.ldexp(v.var(ddof=1), 2 * of_t)
         means = np.ldexp(u.mean(2), of_x) - np.ldexp(v.mean(), of_t)
         distance = np.square(means) / ((v_x + v_t) / 2) / 8 + np.log((v_x + v_t) / 2 / np.sqrt(v_x * v_t)) / 2
+        distance = np.where(v_x + v_t == 0, np.where(means == 0, 0, np.inf), distance)  # both are constant
         score = 2 * (1 - np.exp(-distance))
     return score if method == "sid" else score * np.where(cosine > 0, np.sqrt(1 - cosine * cosine) / cosine, np.nan)
 
