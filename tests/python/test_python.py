@@ -1542,8 +1542,14 @@ def test_superresolution(tmp_path):
     learnt.save(tmp_path / "model")
     assert np.array_equal(sparsehs.superres(small, sparsehs.Enlarger.load(tmp_path / "model")), large)
     data = (tmp_path / "model").read_bytes()
-    for damaged, said in ((data[:-300] + bytes([data[-300] ^ 1]) + data[-299:], "check sum"), (data[:-100], "damaged"),
-                          (data[:-1], "damaged"), (data[:2000], "damaged|truncated")):
+
+    def flipped(at):
+        return data[:at] + bytes([data[at] ^ 1]) + data[at + 1:]
+
+    bracket = data.index(b"}", data.index(b"NUMPY"))  # without it NumPy raises a TokenError, which is no ValueError
+    for damaged, said in ((flipped(len(data) - 300), "check sum"), (data[:-100], "damaged"), (data[:-1], "damaged"),
+                          (data[:2000], "damaged|truncated"), (flipped(bracket), "check sum"),
+                          (flipped(bracket)[:-12], "damaged")):
         (tmp_path / "damaged").write_bytes(damaged)
         with pytest.raises(ValueError, match=said):
             sparsehs.Enlarger.load(tmp_path / "damaged")
