@@ -138,7 +138,7 @@
    - Float resolves tolerances down to about 1e-5 of a signal's norm. Reports count the signals that miss theirs.
    - Learning multiplies coefficients with residuals. In double, signals beyond about 1e76, or all below 1e-76, leave the range
      there, and without doubles those beyond 2e9 or below 1e-9: shs_ksvd returns SHS_OUT_OF_RANGE. Give them in another unit.
-     shs_online returns nothing of the kind; the squares in its rmse leave the range at 1e154 and 1e-154 (1e18 and 1e-18).
+     So does shs_online, beyond about 1e152 or all below 1e-146, and without doubles beyond 1e17 or below 1e-15.
    - Learning from signals with a large common offset makes nearly equal atoms, which are pruned: subtract the means first.
    - SHS_PRECISION_NEVER: pixels beyond about 1e18, or all below 1e-18, leave the range of float.
    - FastICA by deflation has many fixed points, and the start decides which one is found.
@@ -1378,9 +1378,10 @@ SHS_API shs_status shs_online(const shs_context *ctx, int p, int n, size_t m, co
 /* Learns from what read_fn delivers. D is p x n (in and out); options and report may be NULL. progress_fn is told the error of the
    batch; its steps are the batches, of which as many are ahead as are known to be. SHS_CANCELLED leaves the newest dictionary, the
    sums and the report as far as it went; errors leave D, the report and its sums untouched, whenever they come, but not the
-   history, which is filled as it goes. An engine computes codes, and the sums of a batch if it has signals_cross; sweeps are the
-   CPU's. It takes batches whose largest value is within the bounds of shs_ksvd_ex. On a rank without signals read_fn delivers 0. A
-   batch takes one reduction of n^2 + (p + 1) n values, and replacement those of shs_ksvd_ex. */
+   history, which is filled as it goes. SHS_OUT_OF_RANGE: the unit of the signals, or a single value that is as large (LIMITS).
+   An engine computes codes, and the sums of a batch if it has signals_cross; sweeps are the CPU's. It takes batches whose largest
+   value is within the bounds of shs_ksvd_ex. On a rank without signals read_fn delivers 0. A batch takes one reduction of n^2 +
+   (p + 1) n values, and replacement those of shs_ksvd_ex. */
 SHS_API shs_status shs_online_ex(const shs_context *ctx, int p, int n, shs_signals_fn read_fn, void *user,
                                  const shs_online_options *options, shs_real *D, int ldd, shs_online_report *report);
 SHS_API size_t shs_online_workspace(const shs_context *ctx, int p, int n, const shs_online_options *options);
@@ -16292,6 +16293,17 @@ SHS__PRIVATE shs_wide shs__on_forgetting(const shs__on_learner *s, shs_wide now)
     return kept4 * kept4;
 }
 
+/* Whether the sums are finite, and of squares that have not underflowed: on all ranks or on none, as all have the same sums. */
+SHS__PRIVATE int shs__on_in_range(const shs__on_learner *s) {
+    const int n = s->w.n;
+    shs_wide most = 0;
+    int j;
+    if (!shs__wide_finite(shs__cells(n, n), s->A) || !shs__wide_finite(shs__cells(s->w.p, n), s->B)) return 0;
+    for (j = 0; j < n; j++)
+        if (*SHS__AT(s->A, n, j, j) > most) most = *SHS__AT(s->A, n, j, j);
+    return most >= SHS__WIDE_SQUARES_MIN;
+}
+
 /* Learns from a batch that was read: one reduction, the sums, the sweeps. mine: this rank's status. */
 SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, size_t k, shs_status mine, shs_online_record *record) {
     shs__dl_learner *w = &s->w;
@@ -16321,6 +16333,7 @@ SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, size_t k, shs_status m
         if (w->o->replace != SHS_REPLACE_LEAVE) shs__on_set_used(row + j, used);
     }
     for (j = 0; j < p * n; j++) s->B[j] = forgetting * s->B[j] + s->fresh[n * n + j];
+    if (!shs__on_in_range(s)) return SHS_OUT_OF_RANGE;
     for (sweep = 0; sweep < s->o->sweeps; sweep++) shs__on_sweep(s);
     return shs__on_replace(s, k, record);
 }

@@ -924,19 +924,20 @@ static void test_ranks(void **state) {
     free(w);
 }
 
-/* A rank without signals, a rank that fails, a rank that cancels, and a rank with other options. */
+/* A rank without signals, a rank that fails, a rank that cancels, and a rank with one value whose square is out of range. */
 static void test_ranks_that_fail(void **state) {
     shs_real *Y = small_signals(), before[P * N];
     rank_run *w = (rank_run *)calloc(1, sizeof *w);
-    int r, what;
+    int r, what, stays;
     (void)state;
-    for (what = 0; what < 3; what++) {
+    for (what = 0; what < 4; what++) {
         w->o = small_options();
         w->Y = Y;
         w->ranks = 3;
         w->o.batch = 20;
         w->fails = what == 1 ? 1 : -1;
         w->cancels = what == 2 ? 2 : -1;
+        if (what == 3) Y[P * 80] = BY_TYPE((shs_real)1e20, 1e160);
         fill_normal(P * N, before, 61);
         for (r = 0; r < 3; r++) {
             memcpy(w->D[r], before, sizeof before);
@@ -947,8 +948,10 @@ static void test_ranks_that_fail(void **state) {
             shs_status expected = r == 1 ? SHS_READ_FAILED : SHS_PEER_FAILED;
             if (what == 0) expected = SHS_OK;
             if (what == 2) expected = SHS_CANCELLED;
+            if (what == 3) expected = sizeof(shs_real) < sizeof(shs_wide) ? SHS_OK : SHS_OUT_OF_RANGE;
+            stays = expected != SHS_OK && expected != SHS_CANCELLED;
             assert_status(w->status[r], expected);
-            assert_memory_equal(w->D[r], what == 1 ? before : w->D[0], sizeof before);
+            assert_memory_equal(w->D[r], stays ? before : w->D[0], sizeof before);
             if (what == 2) assert_int_equal(w->batches[r], 3);
         }
     }
@@ -1054,6 +1057,80 @@ static void test_bad_signals(void **state) {
     free(Y);
 }
 
+/* Two batches of signals in a unit, or with one such value in the second alone. */
+static shs_status learn_in_unit(double unit, int one_value, shs_real *D, shs_online_report *report) {
+    shs_real *Y = small_signals();
+    shs_online_options o = small_options();
+    in_order source = from(P, 2 * o.batch, Y);
+    shs_status status;
+    size_t i;
+    if (one_value) Y[P * 70] = (shs_real)unit;
+    for (i = 0; i < P * M && !one_value; i++) Y[i] *= (shs_real)unit;
+    status = shs_online_ex(&serial, P, N, deliver, &source, &o, D, P, report);
+    free(Y);
+    return status;
+}
+
+/* Sums of squares that over- or underflow teach nothing: that is said, and the dictionary and the sums stay. In other units the
+   dictionary is that of unit 1. Doubles hold the squares of all floats. */
+static void test_out_of_range(void **state) {
+    static const struct {
+        double in_double, in_float, without_doubles;
+        int one_value;
+        shs_status expected; /* where squares are of the signals' own type */
+    } cases[] = {
+        {1e152, 1e36, 1e17, 0, SHS_OK},
+        {1e-144, 1e-36, 1e-14, 0, SHS_OK},
+        {1e155, 1e36, 1e19, 0, SHS_OUT_OF_RANGE},
+        {1e200, 1e36, 1e30, 0, SHS_OUT_OF_RANGE},
+        {1e-148, 1e-36, 1e-17, 0, SHS_OUT_OF_RANGE},
+        {1e-170, 1e-36, 1e-30, 0, SHS_OUT_OF_RANGE},
+        {1e160, 1e38, 1e20, 1, SHS_OUT_OF_RANGE},
+        {1e-300, 1e-38, 1e-38, 1, SHS_OK}, /* one faint value harms nobody */
+    };
+    shs_real D[P * N], before[P * N], unit_one[P * N];
+    shs_wide sums[N * N + P * N], sums_before[N * N + P * N];
+    size_t i, k;
+    (void)state;
+    assert_ok(learn_in_unit(1, 0, unit_one, NULL));
+    fill_normal(P * N, before, 72);
+    for (i = 0; i < N * N + P * N; i++) sums_before[i] = (shs_wide)i;
+    for (k = 0; k < sizeof cases / sizeof *cases; k++) {
+        shs_online_report report = SHS_ZERO;
+        double unit = BY_TYPE(cases[k].in_float, cases[k].in_double);
+        shs_status expected = BY_TYPE(SHS_OK, cases[k].expected);
+        if (sizeof(shs_wide) == sizeof(float)) {
+            unit = cases[k].without_doubles;
+            expected = cases[k].expected;
+        }
+        report.sums_xx = sums;
+        report.sums_yx = sums + N * N;
+        memcpy(D, before, sizeof D);
+        memcpy(sums, sums_before, sizeof sums);
+        assert_status(learn_in_unit(unit, cases[k].one_value, D, &report), expected);
+        assert_int_equal(report.batches, expected == SHS_OK ? 2 : 0);
+        if (expected == SHS_OK) {
+            if (!cases[k].one_value) assert_all_close(P * N, D, unit_one, BY_TYPE(1e-3, 1e-9));
+            continue;
+        }
+        assert_memory_equal(D, before, sizeof D);
+        assert_memory_equal(sums, sums_before, sizeof sums);
+    }
+}
+
+/* B alone leaves the range: an atom has a small part of large signals. */
+static void test_small_part_of_large_signals(void **state) {
+    shs_real Y[2] = {BY_TYPE((shs_real)1e17, 1e150), BY_TYPE((shs_real)1e22, 1e159)}, D[2] = {1, 0};
+    shs_online_options o = SHS_ZERO;
+    in_order source = from(2, 1, Y);
+    (void)state;
+    if (sizeof(shs_real) < sizeof(shs_wide)) skip(); /* doubles hold products of floats */
+    o.coding.sparsity = 1;
+    o.start = SHS_START_GIVEN;
+    assert_status(shs_online_ex(&serial, 2, 1, deliver, &source, &o, D, 2, NULL), SHS_OUT_OF_RANGE);
+    assert_true(D[0] == 1 && D[1] == 0);
+}
+
 static void test_bad_options(void **state) {
     shs_real *Y = small_signals(), D[P * N];
     shs_wide sums[N * N];
@@ -1124,6 +1201,8 @@ int main(void) {
         cmocka_unit_test(test_ranks_that_fail),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_bad_signals),
+        cmocka_unit_test(test_out_of_range),
+        cmocka_unit_test(test_small_part_of_large_signals),
         cmocka_unit_test(test_bad_options),
     };
     return cmocka_run_group_tests_name("online learning", tests, NULL, NULL);
