@@ -1338,7 +1338,7 @@ typedef struct shs_online_options {
                                all until then, this batch included, and 8 n more: codes of early dictionaries are poor and soon
                                count little, later ones last (Mairal et al., 3.4.3). A batch without coefficients changes nothing */
     int sweeps;             /* a batch; 0 = 1 */
-    shs_start start;        /* SHS_START_SIGNALS: of the first batch; of fewer than n, random atoms fill up */
+    shs_start start;        /* SHS_START_SIGNALS: of the first batch with coefficients; of fewer than n, random atoms fill up */
     int patch_width, patch_height, patch_channels; /* for SHS_START_DCT, as for shs_ksvd_ex */
     uint64_t seed;
     int nonnegative;          /* non-zero: atoms and codes are >= 0; no engine. coding.nonnegative alone: codes are */
@@ -16338,15 +16338,20 @@ SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, size_t k, shs_status m
     return shs__on_replace(s, k, record);
 }
 
-/* Where it starts: the dictionary, which may be of the first batch, and the sums. mine: this rank's status. */
-SHS__PRIVATE shs_status shs__on_start(shs__on_learner *s, shs_status mine, const shs_real *D, int ldd) {
+/* Where it starts: the dictionary, which may be of this batch, and the sums. mine: this rank's status; *started: there is a
+   dictionary to return. */
+SHS__PRIVATE shs_status shs__on_start(shs__on_learner *s, shs_status mine, const shs_real *D, int ldd, int *started) {
     shs__dl_learner *w = &s->w;
     const size_t p = (size_t)w->p, n = (size_t)w->n;
     shs_status status = shs__ctx_agree(w->ctx, mine);
     size_t j;
+    w->all.m = 0;
+    w->all.offset = 0;
     if (status == SHS_OK) status = shs__dl_count_signals(w);
+    if (status == SHS_BAD_M && *started) return SHS_OK; /* the end; what was read had no coefficients */
     if (status == SHS_OK) status = shs__ctx_agree(w->ctx, shs__dl_start(w, D, ldd));
     if (status != SHS_OK) return status;
+    *started = 1;
     if (s->o->first_batch) { /* the sums of an earlier call go on */
         SHS__COPY(s->A, s->report.sums_xx, n * n);
         SHS__COPY(s->B, s->report.sums_yx, p * n);
@@ -16363,7 +16368,8 @@ SHS__PRIVATE shs_status shs__on_start(shs__on_learner *s, shs_status mine, const
     return SHS_OK;
 }
 
-/* The batches, and the test set's error of the last dictionary; *started: there is a dictionary to return. */
+/* The batches, and the test set's error of the last dictionary. Until a batch had coefficients each starts anew: signals of a
+   pause are no dictionary to start from. */
 SHS__OUTLINE shs_status shs__on_learn(shs__on_learner *s, const shs_real *D, int ldd, int *started) {
     const size_t first = s->o->first_batch, batches = s->o->batches;
     shs_wide test[2 + SHS__TELLS] = {0};
@@ -16372,10 +16378,9 @@ SHS__OUTLINE shs_status shs__on_learn(shs__on_learner *s, const shs_real *D, int
     for (k = 0; batches == 0 || k < batches; k++) {
         shs_online_record record = SHS_ZERO;
         if (mine == SHS_OK) mine = shs__on_read(s);
-        if (k == 0) {
-            status = shs__on_start(s, mine, D, ldd);
+        if (!(s->learnt > 0)) {
+            status = shs__on_start(s, mine, D, ldd, started);
             if (status != SHS_OK) return status;
-            *started = 1;
         }
         status = shs__on_batch(s, first + k, mine, &record);
         if (status != SHS_OK) return status;

@@ -959,6 +959,56 @@ static void test_ranks_that_fail(void **state) {
     free(w);
 }
 
+/* A pause in front, of silence or within the tolerance, is no start: all is as without it, on each rank. */
+static void test_start_after_a_pause(void **state) {
+    enum { QUIET = 240 };
+    static const double levels[] = {0, 1e-5};
+    shs_real *Y = (shs_real *)malloc((QUIET + M) * P * sizeof *Y), *signals = small_signals();
+    rank_run *w = (rank_run *)calloc(2, sizeof *w);
+    int level, ranks, run, k;
+    (void)state;
+    memcpy(Y + QUIET * P, signals, M * P * sizeof *Y);
+    for (level = 0; level < 2; level++)
+        for (ranks = 1; ranks <= 3; ranks++) {
+            for (k = 0; k < QUIET * P; k++) Y[k] = signals[k] * (shs_real)levels[level];
+            for (run = 0; run < 2; run++) {
+                w[run].fails = w[run].cancels = -1;
+                w[run].ranks = ranks;
+                w[run].o = small_options();
+                w[run].o.batch = 60 / (size_t)ranks;
+                if (level) {
+                    w[run].o.coding.sparsity = 0;
+                    w[run].o.coding.tolerance = (shs_real)0.3;
+                }
+                w[run].Y = run ? signals : Y;
+                for (k = 0; k < ranks; k++) w[run].m[k] = run ? M : QUIET + M;
+                run_ranks(ranks, learn_as_rank, w + run);
+            }
+            for (k = 0; k < ranks; k++) {
+                assert_ok(w[0].status[k]);
+                assert_int_equal(w[0].batches[k], (QUIET + M) / 60);
+                assert_memory_equal(w[0].D[k], w[1].D[0], sizeof w[0].D[k]);
+            }
+            for (k = 0; k < ranks; k++) w[0].m[k] = QUIET; /* and nothing after it */
+            run_ranks(ranks, learn_as_rank, w);
+            for (k = 0; k < ranks; k++) {
+                assert_ok(w[0].status[k]);
+                assert_int_equal(w[0].batches[k], QUIET / 60);
+                assert_unit_norm(P, N, w[0].D[k]);
+            }
+            w[0].cancels = ranks - 1; /* in the pause */
+            run_ranks(ranks, learn_as_rank, w);
+            for (k = 0; k < ranks; k++) {
+                assert_status(w[0].status[k], SHS_CANCELLED);
+                assert_int_equal(w[0].batches[k], 3);
+                assert_unit_norm(P, N, w[0].D[k]);
+            }
+        }
+    free(Y);
+    free(signals);
+    free(w);
+}
+
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 static void test_memory(void **state) {
@@ -1199,6 +1249,7 @@ int main(void) {
 #endif
         cmocka_unit_test(test_ranks),
         cmocka_unit_test(test_ranks_that_fail),
+        cmocka_unit_test(test_start_after_a_pause),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_bad_signals),
         cmocka_unit_test(test_out_of_range),
