@@ -1343,9 +1343,10 @@ typedef struct shs_online_options {
     uint64_t seed;
     int nonnegative;          /* non-zero: atoms and codes are >= 0; no engine. coding.nonnegative alone: codes are */
     shs_wide start_weight;    /* w: A = w I, B = w D at the start, which holds atoms near it for a while */
-    size_t first_batch;       /* to resume: batches of this size done before, which were full and had coefficients. With
-                                 SHS_START_GIVEN and the sums of the report two calls of 5 give the same result as one of 10. Pass A
-                                 as it is: the last bit of A_jj says whether atom j was used since unused atoms were looked for */
+    size_t first_batch;       /* to resume: batches of this size done before that had coefficients (history: mean_atoms > 0), all
+                                 full. With SHS_START_GIVEN and the sums of the report two calls of 5 give the same result as
+                                 one of 10. Pass A as it is: the last bit of A_jj says whether atom j was used since unused atoms
+                                 were looked for */
     shs_replace replace;      /* what unused atoms and near-duplicates become; the worst signal is one of the batch */
     shs_real prune_coherence; /* as for shs_ksvd_ex */
     size_t replace_every;     /* after how many signals unused atoms are looked for, which none of these uses; 0 = 100 n / s, with a
@@ -1353,7 +1354,7 @@ typedef struct shs_online_options {
     const shs_real *test;     /* p x test_m: signals that are not learnt from; NULL = none */
     size_t test_m;
     int test_ld;       /* 0 = p */
-    size_t test_every; /* their error is taken before batch 0, this, twice this ...; 0 = 1 */
+    size_t test_every; /* their error is taken before batch 0, this, twice this ..., counted as in first_batch; 0 = 1 */
     uint32_t end_canary;
 } shs_online_options;
 
@@ -16052,7 +16053,8 @@ typedef struct shs__on_learner {
     size_t reach;      /* signals that a batch has room for */
     shs_wide *A, *B;   /* A: the lower triangle by rows, which is the upper one by columns */
     shs_wide *fresh;   /* of the batch: A, B, n uses and SHS__ON_COUNTS, which are reduced at once */
-    shs_wide learnt;   /* signals of batches that had coefficients */
+    size_t taught;     /* batches that had coefficients, those of earlier calls included */
+    shs_wide learnt;   /* their signals */
     shs_wide seen;     /* signals since unused atoms were looked for; the last bit of A_jj says whether one used atom j */
     shs_real *shares; /* n x SHS__PANEL: a_j / A_jj of a panel of atoms */
     shs_real *moved;  /* p x SHS__PANEL: D times it, then how far its atoms moved */
@@ -16255,7 +16257,7 @@ SHS__PRIVATE void shs__on_forget_atom(shs__on_learner *s, int j, const shs_real 
 }
 
 /* Replaces atoms when it is time to; `best` keeps those before. */
-SHS__PRIVATE shs_status shs__on_replace(shs__on_learner *s, size_t k, shs_online_record *record) {
+SHS__PRIVATE shs_status shs__on_replace(shs__on_learner *s, shs_online_record *record) {
     shs__dl_learner *w = &s->w;
     const size_t p = (size_t)w->p, n = (size_t)w->n;
     const shs_wide *uses = s->fresh + n * n + p * n;
@@ -16273,7 +16275,7 @@ SHS__PRIVATE shs_status shs__on_replace(shs__on_learner *s, size_t k, shs_online
     }
     s->seen = 0;
     memcpy(w->best.D, w->D, p * n * sizeof *w->D);
-    status = shs__dl_replace_atoms(w, (int)(k % INT_MAX), SHS_OK, &replaced);
+    status = shs__dl_replace_atoms(w, (int)(s->taught % INT_MAX), SHS_OK, &replaced);
     record->replaced = replaced.replaced;
     record->pruned = replaced.pruned;
     for (j = 0; j < n && status == SHS_OK; j++)
@@ -16305,7 +16307,7 @@ SHS__PRIVATE int shs__on_in_range(const shs__on_learner *s) {
 }
 
 /* Learns from a batch that was read: one reduction, the sums, the sweeps. mine: this rank's status. */
-SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, size_t k, shs_status mine, shs_online_record *record) {
+SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, shs_status mine, shs_online_record *record) {
     shs__dl_learner *w = &s->w;
     const size_t p = (size_t)w->p, n = (size_t)w->n, sums = n * n + p * n;
     const shs_wide *uses = s->fresh + sums, *counts = uses + n;
@@ -16314,7 +16316,7 @@ SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, size_t k, shs_status m
     shs_status status;
     size_t i, j;
     int sweep;
-    if (mine == SHS_OK) mine = shs__on_code(s, k % s->o->test_every == 0 && !last);
+    if (mine == SHS_OK) mine = shs__on_code(s, s->taught % s->o->test_every == 0 && !last);
     status = shs__ctx_reduce_well(w->ctx, mine, s->fresh, sums + n + SHS__ON_COUNTS, SHS_REDUCE_SUM);
     if (status != SHS_OK) return status;
     record->signal_count = (size_t)counts[SHS__ON_SIGNALS];
@@ -16335,7 +16337,9 @@ SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, size_t k, shs_status m
     for (j = 0; j < p * n; j++) s->B[j] = forgetting * s->B[j] + s->fresh[n * n + j];
     if (!shs__on_in_range(s)) return SHS_OUT_OF_RANGE;
     for (sweep = 0; sweep < s->o->sweeps; sweep++) shs__on_sweep(s);
-    return shs__on_replace(s, k, record);
+    status = shs__on_replace(s, record);
+    s->taught++;
+    return status;
 }
 
 /* Where it starts: the dictionary, which may be of this batch, and the sums. mine: this rank's status; *started: there is a
@@ -16364,25 +16368,26 @@ SHS__PRIVATE shs_status shs__on_start(shs__on_learner *s, shs_status mine, const
         for (j = 0; j < p * n; j++) s->B[j] = s->o->start_weight * (shs_wide)w->D[j];
     }
     s->seen = shs__on_seen(s);
-    s->learnt = (shs_wide)s->o->first_batch * (shs_wide)shs__on_full(s);
+    s->taught = s->o->first_batch;
+    s->learnt = (shs_wide)s->taught * (shs_wide)shs__on_full(s);
     return SHS_OK;
 }
 
 /* The batches, and the test set's error of the last dictionary. Until a batch had coefficients each starts anew: signals of a
    pause are no dictionary to start from. */
 SHS__OUTLINE shs_status shs__on_learn(shs__on_learner *s, const shs_real *D, int ldd, int *started) {
-    const size_t first = s->o->first_batch, batches = s->o->batches;
+    const size_t batches = s->o->batches;
     shs_wide test[2 + SHS__TELLS] = {0};
     shs_status mine = SHS_OK, status = SHS_OK;
     size_t k;
     for (k = 0; batches == 0 || k < batches; k++) {
         shs_online_record record = SHS_ZERO;
         if (mine == SHS_OK) mine = shs__on_read(s);
-        if (!(s->learnt > 0)) {
+        if (s->taught == 0) {
             status = shs__on_start(s, mine, D, ldd, started);
             if (status != SHS_OK) return status;
         }
-        status = shs__on_batch(s, first + k, mine, &record);
+        status = shs__on_batch(s, mine, &record);
         if (status != SHS_OK) return status;
         if (record.signal_count == 0) break;
         s->report.batches++;

@@ -665,6 +665,63 @@ static void test_resume_anywhere(void **state) {
     free(start);
 }
 
+/* A run with pauses goes on as if in one call, and as without the pauses: batches with coefficients are what is counted. */
+static void test_resume_after_a_pause(void **state) {
+    enum { SIGNALS = 40, BATCHES = 12, COUNT = SIGNALS * BATCHES };
+    static const int silent[BATCHES] = {1, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0};
+    static const shs_replace rules[] = {SHS_REPLACE_WORST, SHS_REPLACE_RANDOM};
+    shs_real *Y = small_signals(), *without = (shs_real *)malloc(P * COUNT * sizeof *Y), D[P * N], E[P * N];
+    shs_wide sums[2][N * N + P * N];
+    double errors[BATCHES]; /* of the test set, of each batch with coefficients */
+    int rule, cut, i, replaced = 0;
+    size_t heard = 0;
+    (void)state;
+    for (i = 0; i < BATCHES; i++) {
+        shs_real *batch = Y + i * SIGNALS * P;
+        if (silent[i]) memset(batch, 0, SIGNALS * P * sizeof *Y);
+        else memcpy(without + heard++ * SIGNALS * P, batch, SIGNALS * P * sizeof *Y);
+    }
+    for (rule = 0; rule < 2; rule++)
+        for (cut = 0; cut < BATCHES; cut++) { /* 0: without pauses, in one call, which the others are compared with */
+            shs_online_options o = small_options();
+            shs_online_report report = SHS_ZERO;
+            shs_online_record history[BATCHES];
+            in_order source = cut ? from(P, COUNT, Y) : from(P, heard * SIGNALS, without);
+            shs_real *to = cut ? E : D;
+            size_t k, done = 0;
+            o.batch = SIGNALS;
+            o.replace = rules[rule];
+            o.replace_every = 50;
+            o.prune_coherence = (shs_real)0.5;
+            o.test = Y;
+            o.test_m = 70;
+            o.test_every = 2;
+            report.sums_xx = sums[cut > 0];
+            report.sums_yx = sums[cut > 0] + N * N;
+            report.history = history;
+            report.history_most = BATCHES;
+            do {
+                o.batches = o.first_batch || !cut ? 0 : (size_t)cut;
+                assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, to, P, &report));
+                for (k = 0; k < report.batches; k++) {
+                    if (!(history[k].mean_atoms > 0)) continue;
+                    if (cut) assert_close(history[k].rmse_test, errors[done], 0);
+                    errors[done++] = (double)history[k].rmse_test;
+                    replaced += history[k].replaced + history[k].pruned;
+                }
+                o.first_batch = done;
+                if (done) o.start = SHS_START_GIVEN;
+            } while (source.at < source.m);
+            assert_int_equal(done, heard);
+            if (!cut) continue;
+            assert_memory_equal(D, E, sizeof D);
+            assert_memory_equal(sums[0], sums[1], sizeof sums[0]);
+        }
+    assert_true(replaced > 20);
+    free(Y);
+    free(without);
+}
+
 typedef struct looker {
     const shs_online_report *report;
     shs_real seen[P * N];
@@ -1241,6 +1298,7 @@ int main(void) {
         cmocka_unit_test(test_nonnegative_atoms),
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_resume_anywhere),
+        cmocka_unit_test(test_resume_after_a_pause),
         cmocka_unit_test(test_units),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_threads),
