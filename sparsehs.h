@@ -1343,10 +1343,10 @@ typedef struct shs_online_options {
     uint64_t seed;
     int nonnegative;          /* non-zero: atoms and codes are >= 0; no engine. coding.nonnegative alone: codes are */
     shs_wide start_weight;    /* w: A = w I, B = w D at the start, which holds atoms near it for a while */
-    size_t first_batch;       /* to resume: batches of this size done before that had coefficients (history: mean_atoms > 0), all
-                                 full. With SHS_START_GIVEN and the sums of the report two calls of 5 give the same result as
-                                 one of 10. Pass A as it is: the last bit of A_jj says whether atom j was used since unused atoms
-                                 were looked for */
+    size_t first_batch;       /* to resume: batches of this size done before that had coefficients (history: mean_atoms > 0),
+                                 all full. With SHS_START_GIVEN and the sums of the report two calls of 5 give the same result
+                                 as one of 10. Pass A as it is: the last bit of A_jj says whether atom j was used since unused
+                                 atoms were looked for */
     shs_replace replace;      /* what unused atoms and near-duplicates become; the worst signal is one of the batch */
     shs_real prune_coherence; /* as for shs_ksvd_ex */
     size_t replace_every;     /* after how many signals unused atoms are looked for, which none of these uses; 0 = 100 n / s, with a
@@ -1380,9 +1380,9 @@ SHS_API shs_status shs_online(const shs_context *ctx, int p, int n, size_t m, co
    batch; its steps are the batches, of which as many are ahead as are known to be. SHS_CANCELLED leaves the newest dictionary, the
    sums and the report as far as it went; errors leave D, the report and its sums untouched, whenever they come, but not the
    history, which is filled as it goes. SHS_OUT_OF_RANGE: the unit of the signals, or a single value that is as large (LIMITS).
-   An engine computes codes, and the sums of a batch if it has signals_cross; sweeps are the CPU's. It takes batches whose largest
-   value is within the bounds of shs_ksvd_ex. On a rank without signals read_fn delivers 0. A batch takes one reduction of n^2 +
-   (p + 1) n values, and replacement those of shs_ksvd_ex. */
+   An engine computes codes, and the sums of a batch if it has signals_cross; sweeps are the CPU's. It takes batches whose
+   largest value is within the bounds of shs_ksvd_ex. On a rank without signals read_fn delivers 0. A batch takes one reduction
+   of n^2 + (p + 1) n values, and replacement those of shs_ksvd_ex. */
 SHS_API shs_status shs_online_ex(const shs_context *ctx, int p, int n, shs_signals_fn read_fn, void *user,
                                  const shs_online_options *options, shs_real *D, int ldd, shs_online_report *report);
 SHS_API size_t shs_online_workspace(const shs_context *ctx, int p, int n, const shs_online_options *options);
