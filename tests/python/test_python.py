@@ -395,6 +395,16 @@ def test_online_learning():
     assert np.array_equal(last.D, sparsehs.online(Y[:1100], 30, 3, batch=256, shuffle=False, replace_every=300).D)
     empty = sparsehs.online(Y[:0], 30, 3)
     assert np.array_equal(sparsehs.online(Y, 30, 3, state=empty).D, sparsehs.online(Y, 30, 3).D)
+    # A pause in front is not where learning starts, nor one in between a batch of its count.
+    pause = np.zeros((512, Y.shape[1]), Y.dtype)
+    for replace in "worst", "random":
+        given = dict(batch=256, shuffle=False, replace=replace, replace_every=300)
+        state = sparsehs.online(pause, 30, 3, **given)
+        for piece in Y[:512], pause, Y[512:1024]:
+            state = sparsehs.online(piece, 30, 3, state=state, **given)
+        once = sparsehs.online(np.concatenate([pause, Y[:512], pause, Y[512:1024]]), 30, 3, **given)
+        assert np.array_equal(state.D, once.D) and state.batches == once.batches == 8
+        assert np.array_equal(once.D, sparsehs.online(Y[:1024], 30, 3, **given).D)
     tested = sparsehs.online(Y, 30, 3, test=Y[:50])
     assert np.all(tested.history["rmse_test"] > 0)
     with pytest.raises(sparsehs.Cancelled) as caught:

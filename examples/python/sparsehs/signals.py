@@ -652,9 +652,9 @@ def online(Y: ArrayLike, atoms: int | None = None, sparsity: int | None = None, 
     _only_with_dct(options, start)
     if state is not None:
         state._check(n, p)
-    if state is None or state.batches == 0:
+    if state is None or not getattr(state, "_learnt", state.signal_count):
         D, start = _start(start, n, p, library.real)
-        made = Online(D)
+        made = Online(D, state)
     else:
         D, start = np.array(_cast(np.asarray(state.D), "state.D", library.real), order="C"), "given"
         made = Online(D, state)
