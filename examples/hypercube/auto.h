@@ -329,8 +329,10 @@ static void close_room(first_look *a) {
         fail(EXIT_ERROR, "%s: cannot make this folder: %s", a->folder, strerror(errno));
     for (i = 0; i < LOOK_FILES; i++) {
         char *name = look_file(a->folder, look_files[i]);
-        if (is_regular(a->parts[i], &size)) put_in_place(a->parts[i], name);
-        else remove_earlier(page, look_files[i], name);
+        if (is_regular(a->parts[i], &size)) {
+            put_in_place(a->parts[i], name);
+            if (has_extension(name, ".img")) remove_side_files(name);
+        } else remove_earlier(page, look_files[i], name);
         forget_part(a->parts[i]);
         free(name);
     }

@@ -494,9 +494,45 @@ static char *set_aside(const char *name) {
     fail(EXIT_ERROR, "%s: cannot replace it: %s", name, strerror(errno));
 }
 
+/* Whether this run reads or writes it, by whatever name. */
+static int is_of_this_run(const char *name) {
+    size_t i;
+    for (i = 0; i < known_count; i++)
+        if (lead_to_one_file(known_files[i].name, name)) return 1;
+    return 0;
+}
+
+/* Files beside the data, such as GDAL's statistics, pyramids and masks and those of ENVI, describe what was there before, and
+   programs believe them more than the header. */
+static void remove_side_files(const char *data_name) {
+    static const char *const extensions[] = {".aux.xml", ".ovr", ".msk", ".enp", ".sta"};
+    enum { COUNT = COUNT_OF(extensions) };
+    char *removed = NULL, *name, *longer;
+    uint64_t size;
+    int i;
+    for (i = 0; i <= COUNT; i++) {
+        if (i < COUNT) name = joined(data_name, extensions[i]);
+        else name = derived_name(data_name, "", ".sta"); /* GDAL's choice */
+        if (!is_regular(name, &size) || is_of_this_run(name)) {
+            free(name);
+            continue;
+        }
+        if (remove(name)) warn("%s: it describes what %s was before, and cannot be removed: %s", name, data_name, strerror(errno));
+        else {
+            longer = in_line(removed, name);
+            free(removed);
+            removed = longer;
+        }
+        free(name);
+    }
+    if (removed) warn("%s: what described the file before is removed: %s", data_name, removed);
+    free(removed);
+}
+
 /* The old header would describe the new data wrongly: it steps aside before them, and comes back if they cannot be put in
    place. */
-static void put_cube_in_place(const cube_part *part, const char *header_place, const char *data_place) {
+static void put_cube_in_place(const cube_file *f, const char *header_place, const char *data_place) {
+    const cube_part *part = &f->part;
     char *aside = set_aside(header_place);
     if (replace_file(part->name, data_place)) {
         const int trouble = errno;
@@ -506,6 +542,8 @@ static void put_cube_in_place(const cube_part *part, const char *header_place, c
     forget_part(part->name);
     if (aside) remove(aside);
     free(aside);
+    remove_side_files(f->data_name);
+    remove_side_files(data_place); /* behind a symbolic link */
     put_in_place(part->header, header_place);
 }
 
@@ -520,7 +558,7 @@ static void cube_finish(cube_file *f, const char *band_name, const int *band_num
     file = f->part.header_file;
     f->part.header_file = NULL;
     close_part(f->part.header, file);
-    put_cube_in_place(&f->part, header_place, data_place);
+    put_cube_in_place(f, header_place, data_place);
     free(header_place);
     free(data_place);
 }
