@@ -44,7 +44,7 @@ static int named_matrices(const shs_model *m, named_matrix *list) {
     return count_of_pca - 1; /* no noise */
 }
 
-enum { MOST_MATRICES = 8, NOTES_BYTES = 1 << 20 };
+enum { MOST_MATRICES = 8, NOTES_BYTES = 1 << 22 };
 
 static char *matrix_file(const char *prefix, const char *name) {
     char *stem = joined(prefix, "_"), *whole = joined(stem, name), *file = joined(whole, ".npy");
@@ -203,10 +203,18 @@ static void export_c(const char *name, const shs_model *m, const model_notes *no
 
 static const char notes_magic[] = "\nhypercube's notes\n";
 
+static void write_noted_list(FILE *file, const char *key, const double *list, int count) {
+    int i;
+    if (!list) return;
+    fprintf(file, "%s =", key);
+    for (i = 0; i < count; i++) fprintf(file, " %.9g", list[i]);
+    fprintf(file, "\n");
+}
+
 /* Appends notes on the fitted cube to the model as lines of text, for properties in which a later cube may differ. */
 static void write_notes(FILE *file, const job *j) {
     const cube_file *in = &j->in;
-    const model_notes notes = noted_values(in);
+    model_notes notes = noted_values(in, j->bands, j->cube.band_count);
     double *list;
     int i, plain = j->cube.band_count == in->bands;
     if (plain && has_wavelengths(in)) {
@@ -214,12 +222,15 @@ static void write_notes(FILE *file, const job *j) {
         plain = is_monotone(list, j->cube.band_count) && unit_of(in) == &wave_units[UNIT_NM];
         free(list);
     }
-    if (plain && !unit_of_model(&notes)) return;
+    if (plain && !unit_of_model(&notes) && !notes.scale.gain) return;
     fputs(notes_magic, file);
     if (notes.values == VALUES_REFLECTANCE) fprintf(file, "values = reflectance\n");
     else if (notes.values == VALUES_GAINS) fprintf(file, "values = gains\n");
     else fprintf(file, "values = stored\n");
     if (notes.factor > 0) fprintf(file, "reflectance scale factor = %.17g\n", notes.factor);
+    write_noted_list(file, "data gain values", notes.scale.gain, j->cube.band_count);
+    write_noted_list(file, "data offset values", notes.scale.bias, j->cube.band_count);
+    free_notes(&notes);
     if (*in->axis.units && strlen(in->axis.units) < 40) fprintf(file, "wavelength units = %s\n", in->axis.units);
     fprintf(file, "bands = %d", in->bands);
     for (i = 0; i < j->cube.band_count; i++) fprintf(file, " %d", j->bands[i] + 1);
@@ -243,6 +254,22 @@ static void read_noted_bands(model_notes *notes, const char *text, int count) {
     notes->list = NULL;
 }
 
+/* NULL where they are not so many numbers. */
+static double *read_noted_list(const char *text, int count) {
+    double *list = ALLOCATE(double, count);
+    char *end;
+    int i;
+    for (i = 0; i < count; i++) {
+        list[i] = strtod(text, &end);
+        if (end == text) {
+            free(list);
+            return NULL;
+        }
+        text = end;
+    }
+    return list;
+}
+
 /* The rest of a model's file; bands: of the model. */
 static model_notes read_notes(FILE *file, const char *name, int bands) {
     model_notes notes = SHS_ZERO;
@@ -262,10 +289,13 @@ static model_notes read_notes(FILE *file, const char *name, int bands) {
             if (begins_with(line, "values = gains\n")) notes.values = VALUES_GAINS;
             if (begins_with(line, "values = stored\n")) notes.values = VALUES_STORED;
             if (begins_with(line, "reflectance scale factor = ")) notes.factor = strtod(strchr(line, '=') + 1, NULL);
+            if (begins_with(line, "data gain values = ")) notes.scale.gain = read_noted_list(strchr(line, '=') + 1, bands);
+            if (begins_with(line, "data offset values = ")) notes.scale.bias = read_noted_list(strchr(line, '=') + 1, bands);
             if (begins_with(line, "bands = ")) read_noted_bands(&notes, strchr(line, '=') + 1, bands);
             if (begins_with(line, "wavelength units = ")) (void)sscanf(line, "wavelength units = %47[^\n]", notes.units);
         }
     }
+    if (!notes.scale.gain || !notes.scale.bias) free_scale(&notes.scale);
     free(text);
     return notes;
 }
@@ -282,7 +312,7 @@ static void save_model(const job *j, const shs_model *m, const char *name) {
 /* Writes the requested outputs of a fit: model, arrays, table, page. */
 static void keep_model(job *j, const char *band_name, shs_model_kind kind, const shs_pca *pca, const shs_ica *ica) {
     const settings *s = j->s;
-    const model_notes notes = noted_values(&j->in);
+    model_notes notes = noted_values(&j->in, j->bands, j->cube.band_count);
     shs_model m = SHS_ZERO;
     named_matrix list[MOST_MATRICES];
     int i, count = 0;
@@ -300,6 +330,7 @@ static void keep_model(job *j, const char *band_name, shs_model_kind kind, const
     if (s->output.export_c) export_c(s->output.export_c, &m, &notes, j->bands);
     if (s->output.stats) write_statistics(j, &m, s->output.stats);
     if (kind != SHS_MODEL_RX) write_html(j, band_name, &m);
+    free_notes(&notes);
     free(m.wavelengths);
 }
 
@@ -320,7 +351,7 @@ static shs_model load_model(const char *name, model_notes *notes) {
     read = read_notes(file, name, view_of_model(&m).bands);
     fclose(file);
     if (notes) *notes = read;
-    else free(read.list);
+    else free_notes(&read);
     return m;
 }
 
@@ -341,7 +372,7 @@ static void run_export(char **names) {
     if (m.kind == SHS_MODEL_RX) fail(EXIT_ERROR, "%s: model: of anomaly scores, which are no components", names[0]);
     export_c(names[1], &m, &notes, NULL);
     printf("written: %s\n", names[1]);
-    free(notes.list);
+    free_notes(&notes);
     shs_model_free(NULL, &m);
 }
 
@@ -500,6 +531,20 @@ static void compare_with_model(const job *j, const shs_model *m, const char *nam
          j->in.header_name, typical, name, fitted);
 }
 
+/* Warns if both headers say how stored values lead to others, in different ways, and neither was asked to. */
+static void compare_gains(const job *j, const model_notes *notes) {
+    cube_scale here;
+    gain_difference d;
+    if (j->in.scale.gain) return;
+    here = stated_scale(&j->in, j->bands, j->cube.band_count);
+    d = find_difference(&here, &notes->scale, j->cube.band_count);
+    if (d.key)
+        warn("%s: %s: %.6g in band %d, but %.6g in the cube that %s was fitted to: a model that is fitted with --gains brings both "
+             "to one unit",
+             j->in.header_name, d.key, d.here, j->bands[d.at] + 1, d.there, notes->name);
+    free_scale(&here);
+}
+
 /* ---- apply, inverse ------------------------------------------------------------------------------------------------ */
 
 static void run_apply(const settings *s, char **names) {
@@ -511,6 +556,7 @@ static void run_apply(const settings *s, char **names) {
     if (rx) count = 1;
     match_bands(j, names[0], &m, &notes);
     compare_with_model(j, &m, names[0]);
+    compare_gains(j, &notes);
     output_start(j, count, output_titles[m.kind]);
     if (rx) call = call_on(make_rx_transform, &j->cube, &j->sink, &m.pca, NULL);
     else if (ica) call = call_on(make_ica_transform, &j->cube, &j->sink, &m.ica, NULL);
@@ -523,7 +569,7 @@ static void run_apply(const settings *s, char **names) {
     write_html(j, component_words[m.kind], NULL);
     print_end(j, count, (shs_wide)j->in.samples * (shs_wide)j->in.lines);
     shs_model_free(NULL, &m);
-    free(notes.list);
+    free_notes(&notes);
     job_close(j);
 }
 
@@ -560,7 +606,7 @@ static void run_inverse(const settings *s, char **names) {
     write_html(j, "Band", NULL);
     print_end(j, count, (shs_wide)j->in.samples * (shs_wide)j->in.lines);
     shs_model_free(NULL, &m);
-    free(notes.list);
+    free_notes(&notes);
     job_close(j);
 }
 

@@ -7,11 +7,23 @@
 
 /* ---- another cube ------------------------------------------------------------------------------------------------- */
 
-/* Warns where the headers of the cube and of another one state different wavelengths or scale factors of reflectance. list: the
-   bands of the other one that stand beside the bands in use. */
+static void warn_of_gains(const job *j, const cube_file *other, const int *list) {
+    cube_scale here = stated_scale(&j->in, j->bands, j->cube.band_count);
+    cube_scale there = stated_scale(other, list, j->cube.band_count);
+    const gain_difference d = find_difference(&here, &there, j->cube.band_count);
+    if (d.key)
+        warn("%s: %s: %.6g in band %d, but %.6g in %s: --gains brings both to one unit", other->header_name, d.key, d.there,
+             list[d.at] + 1, d.here, j->in.header_name);
+    free_scale(&here);
+    free_scale(&there);
+}
+
+/* Warns where the headers of the cube and of another one state different wavelengths, gains, or scale factors of reflectance.
+   list: the bands of the other one that stand beside the bands in use. */
 static void warn_of_differences(const job *j, const cube_file *other, const int *list) {
     const double first = stated_factor(&j->in.text), second = stated_factor(&other->text);
     int i, n = j->cube.band_count, both = has_wavelengths(&j->in) && has_wavelengths(other);
+    if (!j->s->pixels.reflectance && !j->s->pixels.gains) warn_of_gains(j, other, list);
     if (!j->s->pixels.reflectance && first > 0 && second > 0 && fabs(first - second) > 1e-9 * first)
         warn("%s: reflectance scale factor: %.6g, but %.6g in %s: --reflectance brings both to one unit", other->header_name,
              second, first, j->in.header_name);

@@ -121,6 +121,71 @@ static void must_scale_by_gains(cube_file *in) {
              in->header_name);
 }
 
+/* ---- gains and offsets that are not applied ------------------------------------------------------------------------ */
+
+static int states_gains(const cube_file *in) {
+    int differs;
+    return header_find(&in->text, "data gain values", &differs) || header_find(&in->text, "data offset values", &differs);
+}
+
+/* The numbers of these bands from a list of the header; NULL: it has none, or none of use. */
+static double *listed_of_bands(const cube_file *in, const char *key, const int *bands, int count) {
+    double *all = header_list(&in->text, key, in->bands), *list;
+    int i;
+    if (!all) return NULL;
+    list = ALLOCATE(double, count);
+    for (i = 0; i < count; i++) list[i] = all[bands[i]];
+    free(all);
+    return list;
+}
+
+static void free_scale(cube_scale *scale) {
+    free(scale->gain);
+    free(scale->bias);
+    scale->gain = NULL;
+    scale->bias = NULL;
+}
+
+/* Gains and offsets of these bands as the header states them; NULL where it states neither. */
+static cube_scale stated_scale(const cube_file *in, const int *bands, int count) {
+    cube_scale scale = SHS_ZERO;
+    if (!states_gains(in)) return scale;
+    scale.gain = listed_of_bands(in, "data gain values", bands, count);
+    scale.bias = listed_of_bands(in, "data offset values", bands, count);
+    if (!scale.gain) scale.gain = equal_values(count, 1);
+    if (!scale.bias) scale.bias = equal_values(count, 0);
+    return scale;
+}
+
+/* A gain or an offset that differs between two headers; key: NULL where none does. */
+typedef struct gain_difference {
+    const char *key;
+    int at;
+    double here, there;
+} gain_difference;
+
+/* The first of those of two headers that both state gains or offsets. */
+static gain_difference find_difference(const cube_scale *here, const cube_scale *there, int count) {
+    gain_difference found = SHS_ZERO;
+    int i;
+    if (!here->gain || !there->gain) return found;
+    for (i = 0; i < 2 * count; i++) {
+        const double *a = here->gain, *b = there->gain;
+        found.key = "data gain values";
+        found.at = i % count;
+        if (i >= count) {
+            found.key = "data offset values";
+            a = here->bias;
+            b = there->bias;
+        }
+        found.here = a[found.at];
+        found.there = b[found.at];
+        if (fabs(found.here - found.there) > 1e-6 * fmax(fabs(found.here), fabs(found.there))) return found;
+    }
+    found.key = NULL;
+    return found;
+}
+
 /* ---- what a model remembers of its cube --------------------------------------------------------------------------- */
 
 enum value_kind { VALUES_UNKNOWN, VALUES_STORED, VALUES_REFLECTANCE, VALUES_GAINS };
@@ -128,20 +193,39 @@ enum value_kind { VALUES_UNKNOWN, VALUES_STORED, VALUES_REFLECTANCE, VALUES_GAIN
 typedef struct model_notes {
     enum value_kind values;
     double factor;    /* stated in the header of values as they were stored; 0: none */
+    cube_scale scale; /* the gains and offsets of the model's bands, likewise; NULL: none */
     char units[48];   /* of the wavelengths */
     int bands, *list; /* the cube had so many, of which the model has those; NULL: not known */
-    int list_count;
+    int list_count; /* of its bands */
     const char *name; /* of the model's file */
 } model_notes;
 
-/* The values of a model as its cube was read and its header says. */
-static model_notes noted_values(const cube_file *in) {
+/* The values of a model as its cube was read and its header says; these are the bands in use. */
+static model_notes noted_values(const cube_file *in, const int *bands, int count) {
     model_notes notes = SHS_ZERO;
     notes.values = VALUES_STORED;
     if (in->scale.reflectance) notes.values = VALUES_REFLECTANCE;
     else if (in->scale.gain) notes.values = VALUES_GAINS;
-    else notes.factor = stated_factor(&in->text);
+    else {
+        notes.factor = stated_factor(&in->text);
+        notes.scale = stated_scale(in, bands, count);
+        notes.list_count = count;
+    }
     return notes;
+}
+
+static void free_notes(model_notes *notes) {
+    free_scale(&notes->scale);
+    free(notes->list);
+    notes->list = NULL;
+}
+
+/* Whether the values as they were stored are not those that gains and offsets make of them. */
+static int has_other_gains(const model_notes *notes) {
+    int i;
+    for (i = 0; notes->scale.gain && i < notes->list_count; i++)
+        if (fabs(notes->scale.gain[i] - 1) > 0 || fabs(notes->scale.bias[i]) > 0) return 1;
+    return 0;
 }
 
 /* What a model's pixels are, for a message; NULL: it is not known. */
@@ -149,7 +233,9 @@ static const char *unit_of_model(const model_notes *notes) {
     static char text[80];
     if (notes->values == VALUES_REFLECTANCE) return "reflectances";
     if (notes->values == VALUES_GAINS) return "values scaled by data gain values";
-    if (notes->values != VALUES_STORED || !(notes->factor > 0)) return NULL;
+    if (notes->values != VALUES_STORED) return NULL;
+    if (!(notes->factor > 0) && has_other_gains(notes)) return "values as they are stored, before data gain values";
+    if (!(notes->factor > 0)) return NULL;
     sprintf(text, "values of reflectance scale factor %.6g", notes->factor);
     return text;
 }

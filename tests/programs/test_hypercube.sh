@@ -2484,6 +2484,38 @@ header few 3 1 2 1 bip 0 "data reflectance offset values = {2}" "reflectance sca
 fails "--reflectance: one offset for two bands" 1 "few.hdr: data reflectance offset values: they are damaged: 2" convert few.hdr bad.hdr --reflectance
 header few 3 1 2 1 bip 0 "data gain values =" "reflectance scale factor = 100"
 check "--reflectance: an empty list is none" good convert few.hdr same.hdr --reflectance
+# Gains and offsets that two headers state differently, while neither is applied.
+header gnew 2 2 3 1 bsq 0 'data gain values = {1e-4, 1e-4, 1e-4}' 'data offset values = {-0.1, -0.1, -0.2}'; cp bsq.img gnew.img
+header gold 2 2 3 1 bsq 0 'data gain values = {0.0001, 0.0001, 0.0001}' 'data offset values = {-0.1, -0.1, 0}'; cp bsq.img gold.img
+header ghalf 2 2 3 1 bsq 0 'data gain values = {5e-5, 5e-5, 5e-5}'; cp bsq.img ghalf.img
+sed 's/1e-4/0.000100000000001/' gnew.hdr >gsame.hdr; cp bsq.img gsame.img
+offset="gold.hdr: data offset values: 0 in band 3, but -0.2 in"
+check "compare, other offsets: runs" run compare gnew.hdr gold.hdr same.hdr
+check "compare, other offsets: it is said" grep -q "$offset gnew.hdr: --gains brings both to one unit" err.txt
+check "compare, other offsets: once" is "$(wc -l <err.txt)" 1
+check "compare, other offsets, without that band" good compare gnew.hdr gold.hdr same.hdr --bands 1-2
+check "compare, other gains: runs" run compare gnew.hdr ghalf.hdr same.hdr --bands 2
+check "compare, other gains: it is said" grep -q "ghalf.hdr: data gain values: 5e-05 in band 2, but 0.0001 in gnew.hdr" err.txt
+check "compare, other gains, --gains" good compare gnew.hdr ghalf.hdr same.hdr --gains
+check "compare, the same gains" good compare gnew.hdr gsame.hdr same.hdr
+check "compare, gains of one side" good compare gnew.hdr bsq.hdr same.hdr
+check "mnf, a dark cube of other gains: runs" run mnf gnew.hdr same.hdr --components 1 --noise-from ghalf.hdr
+check "mnf, a dark cube of other gains: it is said" grep -q "ghalf.hdr: data gain values: .*--gains brings both" err.txt
+good pca gnew.hdr same.hdr --components 1 --bands 3,1 --save gains.model
+check "a model: its gains are noted" grep -aqx 'data offset values = -0.2 -0.1' gains.model
+check "a model, other offsets: runs" run apply gains.model gold.hdr same.hdr --bands 3,1
+check "a model, other offsets: it is said" grep -q "$offset the cube that gains.model was fitted to: a model that is fitted with --gains" err.txt
+check "a model, the same gains" good apply gains.model gsame.hdr same.hdr --bands 3,1
+check "a model, no gains" good apply gains.model bsq.hdr same.hdr --bands 3,1
+fails "a model, --gains" 2 "--gains: gains.model was fitted without it, to values as they are stored, before data gain values" \
+    apply gains.model gold.hdr bad.hdr --bands 3,1 --gains
+grep -av '^data \(gain\|offset\) values' gains.model >older.model
+check "a model that notes no gains" good apply older.model gold.hdr same.hdr --bands 3,1
+check "a model with --gains" good pca gnew.hdr same.hdr --components 1 --save gains.model --gains
+check "a model with --gains, other offsets" good apply gains.model gold.hdr same.hdr
+header gone 2 2 3 1 bsq 0 'data gain values = {1, 1, 1}'; cp bsq.img gone.img
+good pca gone.hdr same.hdr --components 1 --save gains.model
+check "a model, gains of 1, --gains" good apply gains.model gone.hdr same.hdr --gains
 
 echo "== the way back from stretched components, dead bands"
 "$program" synthesise small.hdr --samples 40 --lines 30 --bands 4 >/dev/null; sed -i "/^wavelength/,/}/d" small.hdr
