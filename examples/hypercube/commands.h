@@ -292,6 +292,17 @@ static void run_rx(const settings *s, char **names) {
 
 /* ---- info -------------------------------------------------------------------------------------------------------- */
 
+/* The number of all bands in use, or the range of theirs, where the header states this list. */
+static void print_list_of(const job *j, const char *word, const char *key) {
+    double *list = listed_of_bands(&j->in, key, j->bands, j->cube.band_count);
+    char *range;
+    if (!list) return;
+    range = range_text(list, j->cube.band_count);
+    printf("%-13s %s\n", word, range);
+    free(range);
+    free(list);
+}
+
 static void print_about(const job *j) {
     static const char *const places[] = {"map info", "acquisition time", "sensor type"};
     const cube_file *f = &j->in;
@@ -305,6 +316,8 @@ static void print_about(const job *j) {
     printf("type          %s, %s, byte order %d, header offset %" PRIu64 "\n", type_name(f),
            interleaves[file_interleave(f)], f->stored.swap ? !host_byte_order() : host_byte_order(), f->stored.offset);
     if (f->has_nodata) printf("missing       %.10g\n", f->nodata);
+    print_list_of(j, "gains", "data gain values");
+    print_list_of(j, "offsets", "data offset values");
     if (f->axis.wavelength)
         printf("wavelengths   %.10g to %.10g %s\n", f->axis.wavelength[0], f->axis.wavelength[f->bands - 1], f->axis.units);
     if (!f->axis.good) return;

@@ -345,7 +345,37 @@ static void check_factor(const job *j, const model_notes *notes) {
     free(bias);
 }
 
-/* Without the name of an output the cube is only described. notes: of the model that is applied, or NULL. */
+/* Whether results change where a number is added to all values, as ratios and angles do. */
+static int minds_offsets(const settings *s, enum mode mode) {
+    const char *method = or_empty(s->method), *constraint = or_empty(s->unmix.constraint);
+    static const char *const without[] = {"", "mf", "ace", "sace", "glrt"}; /* the mean is subtracted */
+    static const char *const by_mean[] = {"flat", "iarr", "logres"};
+    static const char *const to_one[] = {"", "sum", "full"};
+    if (mode == INDEX || mode == COMPARE) return 1;
+    if (mode == CORRECT) return is_one_of(method, WITH_COUNT(by_mean));
+    if (mode == SPECTRA) return !strcmp(or_empty(s->spectra.continuum), "divide");
+    if (mode == DETECT) return s->unmix.library || !is_one_of(method, WITH_COUNT(without));
+    if (mode == UNMIX) return s->unmix.library || !is_one_of(constraint, WITH_COUNT(to_one));
+    return 0;
+}
+
+/* The header's offsets are applied on request only. */
+static void warn_of_offsets(const job *j) {
+    double *list, most = 0;
+    char *range;
+    int i;
+    if (j->in.scale.gain || !minds_offsets(j->s, j->mode)) return;
+    list = listed_of_bands(&j->in, "data offset values", j->bands, j->cube.band_count);
+    if (!list) return;
+    for (i = 0; i < j->cube.band_count; i++) most = fmax(most, fabs(list[i]));
+    range = range_text(list, j->cube.band_count);
+    if (most > 0)
+        warn("%s: data offset values: %s: they are not applied, and would change ratios and angles; --gains applies them",
+             j->in.header_name, range);
+    free(range);
+    free(list);
+}
+
 /* A list that is of no use is said to be so once, however many steps read the cube. */
 static void warn_of_wavelengths(const cube_file *in) {
     static int told = 0;
@@ -354,6 +384,7 @@ static void warn_of_wavelengths(const cube_file *in) {
     warn("%s: wavelength: %s", in->header_name, wavelengths_missing(in));
 }
 
+/* Without the name of an output the cube is only described. notes: of the model that is applied, or NULL. */
 static job *job_open_for(const settings *s, enum mode mode, const char *name, const char *out_name, const model_notes *notes) {
     job *j = ALLOCATE(job, 1);
     j->s = s;
@@ -370,6 +401,7 @@ static job *job_open_for(const settings *s, enum mode mode, const char *name, co
     select_nodata(&j->in, s->pixels.nodata, 1);
     check_factor(j, notes);
     select_scale(j, notes);
+    warn_of_offsets(j);
     j->ctx = example_context(s->run.threads, s->run.device);
     j->cube.type = j->in.type;
     j->cube.samples = j->in.samples;

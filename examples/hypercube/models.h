@@ -526,9 +526,8 @@ static void compare_with_model(const job *j, const shs_model *m, const char *nam
     else fitted = mean_square(m->pca.mean, m->pca.backward, m->pca.eigenvalues, m->pca.bands, m->pca.components);
     fitted = sqrt(fitted);
     if (!(fitted > 0) || !(typical > 0) || (fitted < 60 * typical && fitted > typical / 60)) return;
-    warn("%s: the pixels are about %.4g, those that %s was fitted to about %.4g: are both in one unit? A reflectance scale "
-         "factor in a header says what is",
-         j->in.header_name, typical, name, fitted);
+    warn("%s: the pixels are about %.4g, those that %s was fitted to about %.4g: are both in one unit? %s", j->in.header_name,
+         typical, name, fitted, way_to_unit(&j->in));
 }
 
 /* Warns if both headers say how stored values lead to others, in different ways, and neither was asked to. */

@@ -139,6 +139,26 @@ static double *listed_of_bands(const cube_file *in, const char *key, const int *
     return list;
 }
 
+/* The one number of a list, or its ends; the caller frees the text. */
+static char *range_text(const double *list, int count) {
+    char text[60];
+    double low = list[0], high = list[0];
+    int i;
+    for (i = 1; i < count; i++) {
+        low = fmin(low, list[i]);
+        high = fmax(high, list[i]);
+    }
+    if (high > low) sprintf(text, "%.6g to %.6g", low, high);
+    else sprintf(text, "%.6g", low);
+    return joined(text, "");
+}
+
+/* What brings pixels and spectra to one unit, for a message. */
+static const char *way_to_unit(const cube_file *in) {
+    if (!in->scale.gain && states_gains(in)) return "--gains scales the pixels by their data gain values";
+    return "A reflectance scale factor in a header says what is";
+}
+
 static void free_scale(cube_scale *scale) {
     free(scale->gain);
     free(scale->bias);

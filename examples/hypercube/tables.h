@@ -1683,9 +1683,8 @@ static void compare_sizes(const job *j, const table *t, const spectra *s) {
     for (i = 0; i < count; i++) mean += fabs((double)s->values[i]) / (double)count;
     typical = typical_value(j);
     if (!(mean > 0) || !(typical > 0) || (mean < 60 * typical && mean > typical / 60)) return;
-    warn("%s: its spectra are about %.4g, the pixels of %s about %.4g: are both in one unit? A reflectance scale factor in a "
-         "header says what is",
-         t->name, mean, j->in.header_name, typical);
+    warn("%s: its spectra are about %.4g, the pixels of %s about %.4g: are both in one unit? %s", t->name, mean,
+         j->in.header_name, typical, way_to_unit(&j->in));
 }
 
 /* Brings spectra to the scale of the pixels, as far as headers state both. */

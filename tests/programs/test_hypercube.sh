@@ -2492,13 +2492,15 @@ sed 's/1e-4/0.000100000000001/' gnew.hdr >gsame.hdr; cp bsq.img gsame.img
 offset="gold.hdr: data offset values: 0 in band 3, but -0.2 in"
 check "compare, other offsets: runs" run compare gnew.hdr gold.hdr same.hdr
 check "compare, other offsets: it is said" grep -q "$offset gnew.hdr: --gains brings both to one unit" err.txt
-check "compare, other offsets: once" is "$(wc -l <err.txt)" 1
-check "compare, other offsets, without that band" good compare gnew.hdr gold.hdr same.hdr --bands 1-2
+check "compare, other offsets: once" is "$(grep -c 'to one unit' err.txt)" 1
+check "compare, other offsets, without that band: runs" run compare gnew.hdr gold.hdr same.hdr --bands 1-2
+check "compare, other offsets, without that band" is "$(grep -c 'to one unit' err.txt)" 0
 check "compare, other gains: runs" run compare gnew.hdr ghalf.hdr same.hdr --bands 2
 check "compare, other gains: it is said" grep -q "ghalf.hdr: data gain values: 5e-05 in band 2, but 0.0001 in gnew.hdr" err.txt
 check "compare, other gains, --gains" good compare gnew.hdr ghalf.hdr same.hdr --gains
-check "compare, the same gains" good compare gnew.hdr gsame.hdr same.hdr
-check "compare, gains of one side" good compare gnew.hdr bsq.hdr same.hdr
+check "compare, the same gains: runs" run compare gnew.hdr gsame.hdr same.hdr
+check "compare, the same gains" is "$(grep -c 'to one unit' err.txt)" 0
+check "compare, gains of one side" good compare bsq.hdr gnew.hdr same.hdr
 check "mnf, a dark cube of other gains: runs" run mnf gnew.hdr same.hdr --components 1 --noise-from ghalf.hdr
 check "mnf, a dark cube of other gains: it is said" grep -q "ghalf.hdr: data gain values: .*--gains brings both" err.txt
 good pca gnew.hdr same.hdr --components 1 --bands 3,1 --save gains.model
@@ -2516,6 +2518,42 @@ check "a model with --gains, other offsets" good apply gains.model gold.hdr same
 header gone 2 2 3 1 bsq 0 'data gain values = {1, 1, 1}'; cp bsq.img gone.img
 good pca gone.hdr same.hdr --components 1 --save gains.model
 check "a model, gains of 1, --gains" good apply gains.model gone.hdr same.hdr --gains
+# Offsets of a header that are not applied change ratios and angles.
+header goff 2 2 3 1 bsq 0 'wavelength = {660, 860, 2200}' 'wavelength units = Nanometers' 'data gain values = {0.01, 0.01, 0.02}' \
+    'data offset values = {-0.05, -0.05, -0.05}'; cp bsq.img goff.img
+sed 's/-0.05/0/g' goff.hdr >gzero.hdr; cp bsq.img gzero.img
+printf 'wavelength,a,b\n660,11,30\n860,20,20\n2200,33,9\n' >goff.csv
+minds() { # minds NAME COMMAND...: of goff.hdr
+    check "an offset, $1: runs" run "${@:2}"
+    check "an offset, $1: it is said" grep -q 'goff.hdr: data offset values: -0.05: they are not applied.*--gains applies them' err.txt
+    check "an offset, $1: once" is "$(grep -c offset err.txt)" 1
+    check "an offset, $1, --gains: runs" run "${@:2}" --gains
+    check "an offset, $1, --gains: nothing is said" is "$(grep -c offset err.txt)" 0
+    check "an offset of 0, $1: runs" run "${@:2:1}" gzero.hdr "${@:4}"
+    check "an offset of 0, $1: nothing is said" is "$(grep -c offset err.txt)" 0
+}
+cp goff.hdr gother.hdr; cp bsq.img gother.img
+minds index index goff.hdr same.hdr --index NDVI
+for m in iarr logres "flat --region 0,0,1,1"; do
+    # shellcheck disable=SC2086 # several words
+    minds "correct $m" correct goff.hdr same.hdr --method $m
+done
+minds "spectra --continuum" spectra goff.hdr same.hdr --continuum divide
+for m in sam sid osp; do minds "detect $m" detect goff.hdr same.hdr --method $m --target goff.csv; done
+minds "detect --library" detect goff.hdr same.hdr --library goff.csv
+minds "unmix, nonnegative" unmix goff.hdr same.hdr --endmembers goff.csv --constraint nonnegative
+check "an offset, compare: runs" run compare goff.hdr gother.hdr same.hdr
+check "an offset, compare: it is said" is "$(grep -c 'data offset values: -0.05: they are not applied' err.txt)$(wc -l <err.txt)" 11
+check "an offset, compare, --gains" good compare goff.hdr gother.hdr same.hdr --gains
+check "an offset, pca" good pca goff.hdr same.hdr --components 1
+check "an offset, correct dark" good correct goff.hdr same.hdr --method dark
+check "an offset, spectra --derivative" good spectra goff.hdr same.hdr --derivative 1
+check "an offset, unmix" good unmix goff.hdr same.hdr --endmembers goff.csv
+check "info: gains" bash -c "'$program' info goff.hdr | grep -qx 'gains         0.01 to 0.02'"
+check "info: offsets" bash -c "'$program' info goff.hdr | grep -qx 'offsets       -0.05'"
+sed 's/,[0-9]*,/,0.01,/; s/,[0-9]*$/,0.01/' goff.csv >gsmall.csv; sed -i 1s/.*/wavelength,a,b/ gsmall.csv
+check "spectra of another unit: runs" run detect goff.hdr same.hdr --target gsmall.csv --method osp
+check "spectra of another unit: --gains is named" grep -q 'are both in one unit? --gains scales the pixels by their data gain values' err.txt
 
 echo "== the way back from stretched components, dead bands"
 "$program" synthesise small.hdr --samples 40 --lines 30 --bands 4 >/dev/null; sed -i "/^wavelength/,/}/d" small.hdr
