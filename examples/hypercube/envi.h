@@ -516,6 +516,7 @@ typedef struct stored_values {
     int integers64;             /* or ENVI's code of 64-bit integers, which are read as doubles; 0: other values */
     int swap, samples, lines;
     int has_nodata; /* with scaled values, whose missing ones are NaN */
+    int esri_too;   /* the value for no data is the largest float, and Esri's counts as that one */
 } stored_values;
 
 /* The two files of a cube while it is written. */
@@ -757,9 +758,17 @@ static double get_stored(const cube_file *f, const void *raw, size_t i) {
 }
 
 /* Returns non-zero if the stored values need a conversion. */
-static int makes_values(const cube_file *f) { return f->scale.gain || f->stored.integers64; }
+static int makes_values(const cube_file *f) { return f->scale.gain || f->stored.integers64 || f->stored.esri_too; }
 
-/* Converts stored values to value * gain + bias, and missing values to NaN. */
+static const float esri_float = 3.40282306073709653e38f; /* whose opposite Esri's and SAGA's programs write where nothing is */
+
+/* Of the sign of the value for no data. */
+static int is_esri_float(double value, double nodata) {
+    const double wanted = copysign((double)esri_float, nodata);
+    return value >= wanted && value <= wanted;
+}
+
+/* Converts stored values to value * gain + bias, and missing values to NaN where there is a gain. */
 static void scale_lines(const cube_file *f, int lines, const void *raw, void *block) {
     int x, y, b;
     for (b = 0; b < f->bands; b++)
@@ -767,6 +776,7 @@ static void scale_lines(const cube_file *f, int lines, const void *raw, void *bl
             for (x = 0; x < f->samples; x++) {
                 size_t at = value_index(f, lines, y, x, b);
                 double value = get_stored(f, raw, at);
+                if (f->stored.esri_too && is_esri_float(value, f->nodata)) value = f->nodata;
                 if (f->stored.has_nodata && value >= f->nodata && value <= f->nodata) value = NO_NUMBER;
                 else if (f->scale.gain) value = value * f->scale.gain[b] + f->scale.bias[b];
                 put_value(block, at, f->type, value);
@@ -1173,17 +1183,33 @@ static int header_byte_order(const header *h) {
     return order;
 }
 
+/* What digits are left of the largest float and of Esri's value for no data are those of both. */
+static int means_both(shs_type type, double nodata) {
+    const double six = 3.40282e38, seven = 3.402823e38, size = fabs(nodata);
+    return type == SHS_TYPE_F32 && ((size >= six && size <= six) || (size >= seven && size <= seven));
+}
+
 /* A float file cannot hold the number that the header spells out, only the float beside it. A float that the header spells out
-   to its last digit is meant itself; else FLT_MAX stands for every number that rounds to FLT_MAX, and for the six digits that
-   printf's %g prints of FLT_MAX. */
+   to its last digit is meant itself; else FLT_MAX stands for every number that rounds to FLT_MAX, and what lies between is the
+   nearer of FLT_MAX and Esri's value. */
 static double nodata_as_stored(shs_type type, double nodata) {
     const double most = (double)FLT_MAX, size = fabs(nodata);
     double stored;
     if (type != SHS_TYPE_F32 || size >= 3.40283e38) return nodata;
-    if (size > most) return copysign(most, nodata);
+    if (size > most || means_both(type, nodata)) return copysign(most, nodata);
     stored = (double)(float)nodata;
-    if (size > 3.40281e38 && fabs(nodata - stored) > 1e-15 * size) return copysign(most, nodata);
-    return stored;
+    if (size < 3.40282e38 || fabs(nodata - stored) <= 1e-15 * size) return stored;
+    if (size - (double)esri_float < most - size) return copysign((double)esri_float, nodata);
+    return copysign(most, nodata);
+}
+
+/* Values are missing that are this number. NaN and infinity are missing anyway. */
+static void take_nodata(cube_file *f, double nodata) {
+    f->nodata = nodata_as_stored(f->type, nodata);
+    f->has_nodata = isfinite(f->nodata) != 0;
+    if (!means_both(f->type, nodata)) return;
+    f->stored.esri_too = 1;
+    f->swap = 0; /* scale_lines makes the values */
 }
 
 /* Reads a number, or a list with the same number for each band. Returns 0 for any other text. */
@@ -1210,8 +1236,7 @@ static void header_nodata(const header *h, cube_file *f, const char *option_text
     if (!value || !*value) return;
     if (!nodata_number(value, &f->nodata))
         fail(EXIT_ERROR, "%s: data ignore value: '%.50s' is not a number%s", h->name, value, advice);
-    f->nodata = nodata_as_stored(f->type, f->nodata);
-    f->has_nodata = isfinite(f->nodata) != 0; /* NaN and infinity are missing anyway */
+    take_nodata(f, f->nodata);
 }
 
 /* The header's "file type" in small letters; the caller frees it. */

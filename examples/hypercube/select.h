@@ -142,11 +142,11 @@ static void tell_of_nodata(const cube_file *in, const char *option_text, int own
    option's it is an error, unless the option is for another cube, and this one (own: 0) is used beside it. */
 static void select_nodata(cube_file *in, const char *text, int own) {
     char *end;
+    double nodata;
     if (text) {
-        in->nodata = strtod(text, &end);
+        nodata = strtod(text, &end);
         if (end == text || *end) fail(EXIT_USAGE, "--nodata: '%s' is not a number", text);
-        in->nodata = nodata_as_stored(in->type, in->nodata);
-        in->has_nodata = isfinite(in->nodata) != 0;
+        take_nodata(in, nodata);
     }
     if (!in->has_nodata || holds_value(in->type, in->nodata)) return;
     tell_of_nodata(in, text, own);
@@ -291,7 +291,7 @@ static void mask_zeros(job *j) {
     int x, y;
     in.scale.gain = NULL;
     in.type = in.stored.type;
-    if (!in.stored.integers64) in.swap = in.stored.swap;
+    if (!makes_values(&in)) in.swap = in.stored.swap;
     line = room_for_lines(&in, 1);
     for (y = 0; y < in.lines; y++) {
         must_read(&in, y, 1, line);

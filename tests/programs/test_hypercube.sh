@@ -212,6 +212,29 @@ check "the lowest float: its header" grep -q '^data ignore value = -3.4028234663
 printf '\375\377\177\377\000\000\200\077' >spelt.img
 header spelt 2 1 1 4 bsq 0 'data ignore value = -3.40282306073709653e+38'
 check "a float beside the lowest" is "$(band spelt 1)" "1 1 1 1"
+# Its spellings by fewer digits, down to those that it has in common with the lowest float: then both are meant.
+printf '\375\377\177\377\377\377\177\377\000\000\200\077\000\000\000\100' >spelt.img # its own, the lowest, 1, 2
+printf '\377\177\377\375\377\177\377\377\077\200\000\000\100\000\000\000' >spelt1.img
+spelt() { # spelt DIGITS RESULT
+    header spelt 4 1 1 4 bsq 0 "data ignore value = -$1"; header spelt1 4 1 1 4 bsq 1 "data ignore value = -$1"
+    check "a float beside the lowest, $1" is "$(band spelt 1)" "$2"
+    check "a float beside the lowest, $1, the other order of bytes" is "$(band spelt1 1)" "$2"
+    header spelt 4 1 1 4 bsq 0
+    check "a float beside the lowest, --nodata=-$1" is "$(band spelt 1 "--nodata=-$1")" "$2"
+}
+for digits in 3.40282306073709653e+38 3.40282306e+38 3.4028231e+38 3.40282306E+038; do
+    spelt $digits "-3.40282e+38 -1.13427e+38 2 1"
+done
+for digits in 3.4028234663852886e+38 3.4028235e+38 3.40282347e+38 3.4028234e38; do
+    spelt $digits "-3.40282e+38 -1.13427e+38 2 1"
+done
+for digits in 3.40282e+38 3.402823e+38; do spelt $digits "1 1.5 2 2"; done
+header spelt 4 1 1 4 bsq 0 'data ignore value = -3.402823e+38' 'data gain values = {2}'
+check "both of them, --gains" is "$(band spelt 1 --gains)" "2 3 4 2"
+check "both of them, pca: runs" good pca spelt.hdr same.hdr
+check "both of them, pca" is "$(band same 1)" "-0.5 0 0.5 2"
+check "both of them, convert: runs" good convert spelt.hdr same.hdr
+check "both of them, convert: one is left" is "$(od -An -tx4 same.img | xargs)" "ff7fffff ff7fffff 3f800000 40000000"
 printf '\315\314\314\075\000\000\200\077' >tenth.img; header tenth 2 1 1 4 bsq 0 'data ignore value = 0.1'
 check "a decimal fraction in a float cube" is "$(band tenth 1)" "1 1 1 1"
 printf '\000\000\001\000' >minus.img; header minus 2 1 1 12 bsq 0 'data ignore value = -9999'
