@@ -104,10 +104,14 @@ static void put_in_place(const char *part, const char *name) {
     forget_part(part);
 }
 
-/* Programs look for x.img.hdr before x.hdr: an old one would describe the new data. */
+/* Some programs look for x.img.hdr before x.hdr, others after it: an old one would describe the new data. */
 static void refuse_other_header(const cube_file *f) {
     char *other = joined(f->data_name, ".hdr");
     uint64_t size;
+    if (same_name(other, f->header_name)) {
+        free(other);
+        other = derived_name(f->data_name, "", ".hdr");
+    }
     if (is_regular(other, &size) && strcmp(other, f->header_name) != 0 && !lead_to_one_file(other, f->header_name))
         fail(EXIT_ERROR,
              "%s: it is there already, and programs would read the new %s by it, not by %s: remove it, or choose another name",
@@ -115,11 +119,23 @@ static void refuse_other_header(const cube_file *f) {
     free(other);
 }
 
+/* The data file that a header's name means: x.img for x.hdr, and for x.img.hdr. */
+static char *data_of_header(const char *header_name) {
+    static const char *const extensions[] = {".img", ".dat", ".bsq", ".bil", ".bip"};
+    char *stem = derived_name(header_name, "", ""), *name;
+    int i;
+    for (i = 0; i < COUNT_OF(extensions); i++)
+        if (has_extension(stem, extensions[i])) return stem;
+    name = joined(stem, ".img");
+    free(stem);
+    return name;
+}
+
 /* The names of a new cube's files. */
 static void cube_name(cube_file *f, const char *header_name) {
     char *header_place, *data_place;
     f->header_name = joined(header_name, "");
-    f->data_name = derived_name(header_name, "", ".img");
+    f->data_name = data_of_header(header_name);
     will_write(header_name);
     will_write(f->data_name);
     refuse_other_header(f);

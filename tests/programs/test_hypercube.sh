@@ -121,6 +121,23 @@ cp bsq.img copy.img; cp bsq.hdr copy.hdr; cp data.img.hdr old.img.hdr
 fails "an old header would describe the output" 1 "old.img.hdr: it is there already, and programs would read the new old.img by it, not by old.hdr" convert copy.hdr old.hdr --interleave bip
 check "an old header would describe the output: nothing is written" test ! -e old.img
 rm data.hdr data.img.hdr old.img.hdr copy.*
+# A header x.img.hdr is that of x.img, in outputs as in inputs.
+for e in dat BSQ bil bip img; do
+    check "an output named added.$e.hdr: runs" good convert bsq.hdr added.$e.hdr --interleave bip
+    check "an output named added.$e.hdr: its files" is "$(ls added.* | sort | xargs)" "added.$e added.$e.hdr"
+    check "an output named added.$e.hdr: its data" cmp added.$e bip.img
+    check "an output named added.$e.hdr: is read" good info added.$e.hdr
+    check "an output named added.$e.hdr: again" good convert bsq.hdr added.$e.hdr
+    [ $e = img ] || rm added.*
+done
+fails "the data of such a header are an input" 2 "would replace the input" convert added.img.hdr added.hdr
+fails "another header would describe it" 1 "added.img.hdr: it is there already, and programs would read the new added.img by it, not by added.hdr" convert bsq.hdr added.hdr
+mv added.img.hdr added.hdr
+fails "another header would describe it, the other way" 1 "added.hdr: it is there already, and programs would read the new added.img by it, not by added.img.hdr" convert bsq.hdr added.img.hdr
+rm added.*
+check "an output named v1.2.hdr: runs" good convert bsq.hdr v1.2.hdr
+check "an output named v1.2.hdr: its data" test -s v1.2.img
+rm v1.2.*
 fails "a data file without a header" 1 "data.img: its header is missing: neither data.img.hdr nor data.hdr" pca data.img bad.hdr
 fails "no data file, no header" 1 "nowhere: its header is missing: there is no nowhere.hdr$" pca nowhere bad.hdr
 fails "a data file that is not there, beside a header" 1 "bsq.zzz: it is no file; there is a header bsq.hdr, which may be named instead" pca bsq.zzz bad.hdr
