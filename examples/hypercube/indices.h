@@ -69,6 +69,7 @@ static int band_near(const job *j, double nanometres) {
              nanometres, list[best], reach);
     if (distance > 20)
         printf("b%.10g: band %d, at %.6g nm, is the nearest in use\n", nanometres, j->bands[best] + 1, list[best]);
+    refuse_twins(j, j->bands + best, 1);
     free(list);
     return best;
 }

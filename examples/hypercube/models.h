@@ -447,12 +447,14 @@ static double match_nearest(const job *j, const char *model_name, const double *
 }
 
 static void match_wavelengths(job *j, const model_notes *notes, const shs_wide *wavelengths, int bands) {
-    int *chosen = ALLOCATE(int, bands), i;
+    int *chosen = ALLOCATE(int, bands), i, noted;
     double *wanted = ALLOCATE(double, bands), most = 0;
     for (i = 0; i < bands; i++) wanted[i] = (double)wavelengths[i];
-    if (match_noted(j, notes, wanted, bands, chosen) || match_same(j, wanted, bands, chosen))
+    noted = match_noted(j, notes, wanted, bands, chosen);
+    if (noted || match_same(j, wanted, bands, chosen))
         for (i = 0; i < bands; i++) most = fmax(most, fabs(band_nanometres(&j->in, chosen[i]) - wanted[i]));
     else most = match_nearest(j, notes->name, wanted, bands, chosen);
+    if (!noted) refuse_twins(j, chosen, bands);
     free(wanted);
     free(j->bands);
     j->bands = chosen;

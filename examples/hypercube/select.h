@@ -153,6 +153,20 @@ static void select_nodata(cube_file *in, const char *text, int own) {
     in->has_nodata = 0;
 }
 
+/* Stops where a band was picked by its wavelength, and another one in use, that was not, has the same. */
+static void refuse_twins(const job *j, const int *picked, int count) {
+    double *list = bands_in_nanometres(&j->in, NULL, j->in.bands);
+    int *is_picked = ALLOCATE(int, j->in.bands), i, k;
+    for (k = 0; k < count; k++) is_picked[picked[k]] = 1;
+    for (i = 0; i < j->cube.band_count; i++) {
+        const int other = j->bands[i];
+        for (k = 0; k < count && !is_picked[other]; k++)
+            if (!(fabs(list[other] - list[picked[k]]) > 0)) fail_for_twins(j->in.header_name, picked[k], other, list[other]);
+    }
+    free(is_picked);
+    free(list);
+}
+
 static void select_window(cube_file *in, const char *text) {
     int window[4];
     if (!text) return;

@@ -361,8 +361,7 @@ static spectral_steps spectral_plan(const settings *s, int n, const double *list
     if (n < 3) fail(EXIT_ERROR, "%s: spectra: needs 3 bands at least, and %d %s in use", of, n, is_or_are(n));
     for (i = 1; i < n; i++)
         if (!(p.wavelength[i] > p.wavelength[i - 1]))
-            fail(EXIT_ERROR, "%s: wavelength: bands %d and %d are both at %.6g nm: --bands without one of them", of,
-                 p.order[i - 1] + 1, p.order[i] + 1, p.wavelength[i]);
+            fail_for_twins(of, p.order[i - 1], p.order[i], p.wavelength[i]);
     p.centre = p.wavelength;
     if (s->spectra.resample) resample_to(&p, s->spectra.resample, of);
     if (p.derivative && p.outputs < 3) fail(EXIT_ERROR, "%s: --derivative: needs 3 bands at least", s->spectra.resample);

@@ -291,6 +291,12 @@ static char *wavelength_heading(const cube_file *f) {
     return heading;
 }
 
+/* Nothing says which of two bands is meant; numbers from 0. */
+static void fail_for_twins(const char *of, int band, int other, double nanometres) {
+    fail(EXIT_ERROR, "%s: wavelength: bands %d and %d are both at %.6g nm: --bands without one of them", of, band + 1, other + 1,
+         nanometres);
+}
+
 /* In no more digits than say the same number. */
 static char *number_text(double number) {
     char text[40];

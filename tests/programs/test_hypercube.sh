@@ -2380,6 +2380,23 @@ check "wider bands: it is said" grep -q "^fine.csv: rows 10.6 nm apart, bands of
 check "wider bands: as the sensor sees them" good spectra fine.csv seen.csv --resample wider.hdr
 check "wider bands: as the sensor sees them: runs" good detect wider.hdr same.hdr --target seen.csv --bands 2-45,51-66,75-99
 check "wider bands: as the sensor sees them: nothing is said" bash -c "! grep -q resample out.txt"
+# Two dates in one file: their wavelengths repeat.
+header dates 2 1 6 1 bsq 0 'wavelength = {560, 660, 860, 560, 660, 860}' 'wavelength units = Nanometers'
+printf '\012\036\024\012\050\074\013\014\015\016\017\020' >dates.img
+header date 2 1 3 1 bsq 0 'wavelength = {560, 660, 860}' 'wavelength units = Nanometers'; head -c 6 dates.img >date.img
+twins="dates.hdr: wavelength: bands 3 and 6 are both at 860 nm: --bands without one of them"
+fails "index of two dates" 1 "$twins" index dates.hdr bad.hdr --index NDVI
+check "index of two dates: the bands of one" good index dates.hdr same.hdr --index NDVI --bands 4-6
+check "index of two dates: by number" good index dates.hdr same.hdr --index '#6/#5'
+check "index of two dates: a wavelength that occurs once" good index dates.hdr same.hdr --index b860/b660 --bands 1-4
+fails "spectra of two dates" 1 "bands 1 and 4 are both at 560 nm: --bands without one of them" spectra dates.hdr bad.hdr --continuum divide
+good pca date.hdr same.hdr --components 1 --save date.model
+fails "a model of one date, two dates" 1 "dates.hdr: wavelength: bands 1 and 4 are both at 560 nm" apply date.model dates.hdr bad.hdr
+check "a model of one date, two dates: the bands of one" good apply date.model dates.hdr same.hdr --bands 4-6
+good pca dates.hdr same.hdr --components 1 --save dates.model
+check "a model of two dates" good apply dates.model dates.hdr same.hdr
+good pca dates.hdr same.hdr --components 1 --save dates.model --bands 4-6
+check "a model of the second of two dates" good apply dates.model dates.hdr same.hdr
 
 echo "== scales of two sides"
 # The cube holds reflectance x 250, and its header says so.
