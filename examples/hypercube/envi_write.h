@@ -466,12 +466,12 @@ static void print_band_names(FILE *file, const cube_file *f, const char *name, c
     free_items(items, count);
 }
 
-/* Classes stay classes where their numbers do. */
+/* Classes stay classes where their numbers do, as whole numbers. */
 static const char *file_type_of(const cube_file *f) {
     const cube_file *from = f->origin.from;
     const char *type = NULL;
     int differs;
-    if (from && f->origin.same_values) type = header_find(&from->text, "file type", &differs);
+    if (from && f->origin.same_values && is_integer(f->type)) type = header_find(&from->text, "file type", &differs);
     if (type && !strcmp(type, "ENVI Classification")) return "ENVI Classification";
     return "ENVI Standard";
 }

@@ -847,6 +847,10 @@ check "classes stay classes: runs" good convert few_class.hdr same.hdr --interle
 check "classes stay classes" grep -qx 'file type = ENVI Classification' same.hdr
 check "classes as floats: runs" good convert few_class.hdr same.hdr --type f32 --range 0,1
 check "classes as floats are none" grep -qx 'file type = ENVI Standard' same.hdr
+check "classes as floats, their values as they are: runs" good convert few_class.hdr same.hdr --type f32
+check "classes as floats, their values as they are, are none" grep -qx 'file type = ENVI Standard' same.hdr
+check "classes as longer whole numbers: runs" good convert few_class.hdr same.hdr --type u16
+check "classes as longer whole numbers stay classes" grep -qx 'file type = ENVI Classification' same.hdr
 header wide 5 1 1 4 bsq 0
 # Values that are too small for whole numbers. 0.25 0.5 -0.25 0.75, 0.25 with 3 5 7, and 30 on a dark background.
 printf '\000\000\200\076\000\000\000\077\000\000\200\276\000\000\100\077' >small.img; header small 4 1 1 4 bsq 0 "data ignore value = -9999"
