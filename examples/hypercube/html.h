@@ -528,7 +528,7 @@ static int channels_to_show(const cube_file *f) {
     return 1;
 }
 
-/* Three bands in colours, as colour_bands chooses them, or the first in grey. */
+/* Three bands in colours, as bands_to_show chooses them, or one in grey. */
 static void html_colours(FILE *file, cube_file *f, enum look look, const char *words) {
     picture a = false_colours(f, channels_to_show(f), look, MOST_POINTS);
     html_picture(file, &a, words);
@@ -545,8 +545,10 @@ static void html_quicklook(FILE *file, cube_file *f, const char *words) {
 static void html_output_look(FILE *file, cube_file *f) {
     char words[120] = "the first band of the output";
     int list[3];
-    if (channels_to_show(f) == 3) {
-        colour_bands(f, list);
+    bands_to_show(f, channels_to_show(f), list);
+    if (list[0] == list[1] && list[0] == list[2]) {
+        if (list[0] > 0) sprintf(words, "band %d of the output", list[0] + 1);
+    } else {
         sprintf(words, "bands %d, %d and %d of the output in red, green and blue", list[0] + 1, list[1] + 1, list[2] + 1);
     }
     html_quicklook(file, f, words);

@@ -104,6 +104,29 @@ static void colour_bands(const cube_file *f, int *list) {
         list[c] = smaller(c, f->bands - 1);
 }
 
+/* The bands of a picture that the header names, three or one, as numbers from 0; returns how many, 0 for any other list. */
+static int default_bands(const cube_file *f, int *list) {
+    int differs, count = 0;
+    const char *text = or_empty(header_find(&f->text, "default bands", &differs));
+    double number;
+    while (*text) {
+        text = listed_number(text, &number);
+        if (!text || count == 3 || !(number >= 1) || number > f->bands || number > floor(number)) return 0;
+        list[count++] = (int)number - 1;
+    }
+    if (differs || count == 2) return 0;
+    return count;
+}
+
+/* The bands of a picture: the header's default bands, or those that colour_bands chooses, or the first in grey. */
+static void bands_to_show(const cube_file *f, int channels, int *list) {
+    const int count = default_bands(f, list);
+    if (count == channels) return;
+    if (count != 1) list[0] = 0;
+    list[1] = list[2] = list[0];
+    if (count != 1 && channels == 3) colour_bands(f, list);
+}
+
 /* Returns the step between samples and lines for a picture of at most `most` pixels. */
 static int step_for(const cube_file *f, double most) {
     int step = 1;
@@ -111,13 +134,13 @@ static int step_for(const cube_file *f, double most) {
     return step;
 }
 
-/* Three bands in red, green and blue, or the first in grey, of at most so many pixels. */
+/* Three bands in red, green and blue, or one in grey, of at most so many pixels. */
 static picture false_colours(cube_file *f, int channels, enum look look, double most) {
-    int step = step_for(f, most), list[3] = {0, 0, 0}, c;
+    int step = step_for(f, most), list[3], c;
     picture a;
     double *values;
     size_t count;
-    if (channels == 3) colour_bands(f, list);
+    bands_to_show(f, channels, list);
     a = picture_create((f->samples + step - 1) / step, (f->lines + step - 1) / step, channels);
     count = picture_area(&a);
     values = ALLOCATE(double, picture_size(&a));

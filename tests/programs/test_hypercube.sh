@@ -1412,6 +1412,34 @@ fi
 fails "a page over the output" 2 "two outputs would go into this one file" pca scene.hdr bad.hdr --html bad.img
 check "true colours by wavelength" run convert scene.hdr same.hdr --quicklook same.ppm
 check "true colours by wavelength: of the whole cube, whichever bands come first" bash -c "'$program' convert scene.hdr same2.hdr --bands 100,3,8,13 --quicklook same2.ppm && cmp same.ppm same2.ppm"
+# The header's default bands are those of a picture: each band of this cube is a grey of its own.
+printf '\000\100\200\300\300\200\100\000\000\300\100\200\100\000\300\200' >shown.img
+shown() { header shown 4 1 4 1 bsq 0 'wavelength = {450, 550, 650, 860}' "$@"; run convert shown.hdr same.hdr --quicklook same.ppm --html page.html; }
+# picture BANDS...: the last picture shows these bands
+picture() {
+    local b
+    for b; do
+        header alone 4 1 1 1 bsq 0; tail -c +$((4 * b - 3)) shown.img | head -c 4 >alone.img
+        run convert alone.hdr again.hdr --quicklook again.pgm
+        tail -c 4 again.pgm | od -An -v -w1 -tu1 >"grey$b.txt"
+    done
+    is "$(tail -c 12 same.ppm | od -An -v -w3 -tu1 | xargs)" "$(paste "grey$1.txt" "grey$2.txt" "grey$3.txt" | xargs)"
+}
+shown; check "no default bands: by wavelength" picture 3 2 1
+shown 'default bands = {4, 3, 2}'; check "default bands" picture 4 3 2
+check "default bands: the page names them" grep -q 'bands 4, 3 and 2 of the output in red, green and blue' page.html
+shown 'default bands = {4.0,1,4}'; check "default bands, one of them twice" picture 4 1 4
+shown 'default bands = {4}'; check "one default band" picture 4 4 4
+check "one default band: the page names it" grep -q 'band 4 of the output' page.html
+for list in '{4, 3, 9}' '{0, 0, 0}' '{4, 3}' '{4, 3, 2, 1}' '{a, b, c}' '{}'; do
+    shown "default bands = $list"; check "default bands = $list: by wavelength" picture 3 2 1
+done
+shown 'default bands = {4, 3, 2}'
+check "default bands, in other places: runs" good convert shown.hdr same.hdr --bands 2-4,1 --quicklook same.ppm
+check "default bands, in other places" picture 4 3 2
+check "default bands, one of them left out: runs" good convert shown.hdr same.hdr --bands 1-3 --quicklook same.ppm
+check "default bands, one of them left out" picture 3 2 1
+check "default bands, a grey picture: runs" good convert shown.hdr same.hdr --quicklook same.pgm
 
 echo "== independent components"
 ica="--bbl --components 5"
