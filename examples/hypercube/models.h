@@ -405,12 +405,14 @@ static int match_same(const job *j, const double *wanted, int bands, int *chosen
     return same;
 }
 
-/* Finds the nearest band in use of this detector, or of any detector (-1). Returns the distance, or -1. */
-static double nearest_band(const job *j, const wave_runs *detectors, int detector, double wanted, int *band) {
+/* Finds the nearest band in use of this detector, or of any detector (-1), in a list of all bands' wavelengths. Returns the
+   distance, or -1. */
+static double nearest_band(const job *j, const double *list, const wave_runs *detectors, int detector, double wanted,
+                           int *band) {
     double nearest = -1;
     int b;
     for (b = 0; b < j->cube.band_count; b++) {
-        double off = fabs(band_nanometres(&j->in, j->bands[b]) - wanted);
+        double off = fabs(list[j->bands[b]] - wanted);
         if (detector >= 0 && detectors->of[j->bands[b]] != detector) continue;
         if (nearest >= 0 && off >= nearest) continue;
         nearest = off;
@@ -429,8 +431,8 @@ static double match_nearest(const job *j, const char *model_name, const double *
     if (!*units) units = unit_of(&j->in)->name;
     for (i = 0; i < bands; i++) {
         off = -1;
-        if (alike) off = nearest_band(j, &here, there.of[i], wanted[i], chosen + i);
-        if (!(off >= 0 && off <= FARTHEST_BAND)) off = nearest_band(j, &here, -1, wanted[i], chosen + i);
+        if (alike) off = nearest_band(j, all, &here, there.of[i], wanted[i], chosen + i);
+        if (!(off >= 0 && off <= FARTHEST_BAND)) off = nearest_band(j, all, &here, -1, wanted[i], chosen + i);
         if (!(off <= FARTHEST_BAND))
             fail(EXIT_ERROR, "%s: wavelength: band %d of %s has %.6g nm, and the nearest one here is %.6g nm away (in %s)",
                  j->in.header_name, i + 1, model_name, wanted[i], off, units);

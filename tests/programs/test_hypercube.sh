@@ -1249,6 +1249,16 @@ fi
 head -c 2800 /dev/zero >seven_of.img; header seven_of 20 20 7 1 bsq 0
 fails "bands cannot be matched" 1 "seven_of.hdr: bands: 7 are in use, but b.model is of 100" apply b.model seven_of.hdr bad.hdr
 fails "the model's wavelengths are not in use" 1 "wavelength: band" apply b.model scene.hdr bad.hdr --wavelengths 400:1000
+# The nearest bands, in the order of the model, among those in use.
+printf '\012\013\014\015\024\026\030\025\036\041\037\040' >ahead.img; header ahead 2 2 3 1 bsq 0 'wavelength = {400, 500, 600}' 'wavelength units = Nanometers'
+{ tail -c 4 ahead.img; printf '\001\002\003\004'; head -c 8 ahead.img | tail -c 4; head -c 4 ahead.img; } >nearest.img
+header nearest 2 2 4 1 bsq 0 'wavelength = {600.3, 500.1, 499.7, 400.3}' 'wavelength units = Nanometers' 'bbl = {1, 0, 1, 1}'
+good pca ahead.hdr model.hdr --components 2 --save near.model
+check "the nearest bands: matched" good apply near.model nearest.hdr same.hdr --bbl
+check "the nearest bands: says how far off" grep -q '^bands by wavelength: 3 of 4, off by 0.3 nm' out.txt
+check "the nearest bands: the same components" cmp same.img model.img
+check "the nearest bands, one of them another: matched" good apply near.model nearest.hdr same.hdr
+check "the nearest bands, one of them another: other components" bash -c '! cmp -s same.img model.img'
 # --bands lists the model's bands in its order: near its wavelengths, or, where the header has none, with its numbers.
 good pca scene.hdr model.hdr --bands 1-20 --components 3 --save listed.model
 check "listed bands: the model's own" good apply listed.model scene.hdr same.hdr --bands 1-20
