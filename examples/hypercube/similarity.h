@@ -183,7 +183,8 @@ static similarity_plan similarity_plan_of(const job *j, enum similarity which, c
         if (!p.spectra[k].positive)
             fail(EXIT_ERROR, "%s: %s: spectrum %s has a value that is not above 0, and its divergence has none there", of,
                  similarity_names[which], target_name(s, k, number));
-        if (!(p.spectra[k].length > 0)) fail(EXIT_ERROR, "%s: spectrum %s is 0 in all bands", of, target_name(s, k, number));
+        if (!(p.spectra[k].length > 0))
+            fail(EXIT_ERROR, "%s: spectrum %s is 0 in all bands in use", of, target_name(s, k, number));
         values += n;
     }
     if (which != SIMILAR_SID) p.side_by_side = put_side_by_side(&p);

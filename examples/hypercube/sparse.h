@@ -95,7 +95,7 @@ static sparse_plan sparse_plan_of(const job *j, const spectra *of) {
             squares += value * value;
         }
         if (!(squares > 0))
-            fail(EXIT_ERROR, "%s: spectrum %s is 0 in all bands", s->unmix.library, target_name(of, k, number));
+            fail(EXIT_ERROR, "%s: spectrum %s is 0 in all bands in use", s->unmix.library, target_name(of, k, number));
         plan.length[k] = 1;
         if (plan.method == SPARSE_NNOMP) plan.length[k] = sqrt(squares);
         for (b = 0; b < p; b++) column[b] = (shs_real)((double)spectrum[b] / plan.length[k]);

@@ -328,7 +328,7 @@ static double match_published(const job *j, const spectra *of, const spectra *pu
         for (b = 0; b < n; b++) {
             angle[a * n + b] = angle_between(p, of->values + a * p, published->values + b * p);
             if (!isfinite(angle[a * n + b]))
-                fail(EXIT_ERROR, "%s: --published: spectrum %d has no angle to endmember %d: one of them is 0 in all bands",
+                fail(EXIT_ERROR, "%s: --published: spectrum %d has no angle to endmember %d: one of them is 0 in all bands in use",
                      j->s->unmix.published, b + 1, a + 1);
         }
     pair_least(n, angle, match);
@@ -519,7 +519,7 @@ static void run_endmembers(const settings *s, char **names) {
 enum { SCALED = 4 }; /* beyond shs_constraint: nonnegative abundances, divided by their sum */
 
 /* Ends the program for dependent endmembers, with the name of a spectrum of zeros, or of the two spectra that are most alike.
-   With abundances that add up to 1, a spectrum of zeros does not depend on the others. */
+   With abundances that add up to 1, neither a spectrum of zeros nor the negative of another one depends on the others. */
 static void fail_alike(const job *j, const spectra *of, shs_constraint constraint) {
     const int sum_is_1 = constraint == SHS_CONSTRAINT_SUM || constraint == SHS_CONSTRAINT_FULL;
     const int p = j->cube.band_count;
@@ -529,12 +529,13 @@ static void fail_alike(const job *j, const spectra *of, shs_constraint constrain
     for (k = 0; k < of->count && !sum_is_1; k++) {
         const shs_wide *spectrum = of->values + elements(k, p);
         if (isfinite(angle_between(p, spectrum, spectrum))) continue;
-        fail(EXIT_ERROR, "%s: --endmembers %s: spectrum %s is 0 in all bands", j->in.header_name, j->s->unmix.endmembers,
+        fail(EXIT_ERROR, "%s: --endmembers %s: spectrum %s is 0 in all bands in use", j->in.header_name, j->s->unmix.endmembers,
              target_name(of, k, numbers[0]));
     }
     for (k = 1; k < of->count; k++)
         for (i = 0; i < k; i++) {
-            const double angle = angle_between(p, of->values + elements(i, p), of->values + elements(k, p));
+            double angle = angle_between(p, of->values + elements(i, p), of->values + elements(k, p));
+            if (!sum_is_1) angle = fmin(angle, acos(-1.0) - angle);
             if (!(angle < least)) continue;
             least = angle;
             a = i;

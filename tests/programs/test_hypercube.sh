@@ -1945,7 +1945,13 @@ sed '1s/a,b/"soil, dry","veg {x}"/' mix.csv >t.csv; mixes "names with commas and
 check "names with commas and braces: in the header" says same.hdr '  soil; dry,' '  veg (x)}'
 sed 's/\(.*\),\(.*\)/\1,\2,\2/; 1s/b,b/b,c/' mix.csv >t.csv; fails "the same spectrum twice" 1 "t.csv: endmembers: .*The most alike are b and c" unmix mix.hdr bad.hdr --endmembers t.csv
 awk -F, -v OFS=, 'NR > 1 { print NR - 1, $2, $3, 2 * $2 }' mix.csv >t.csv; fails "the same spectrum twice, without names" 1 "The most alike are 1 and 3$" unmix mix.hdr bad.hdr --endmembers t.csv --constraint none
-sed '1s/$/,shade/; 2,$s/$/,0/' mix.csv >t.csv; fails "a spectrum of zeros" 1 "t.csv: spectrum shade is 0 in all bands" unmix mix.hdr bad.hdr --endmembers t.csv --constraint nonnegative
+sed '1s/$/,shade/; 2,$s/$/,0/' mix.csv >t.csv; fails "a spectrum of zeros" 1 "t.csv: spectrum shade is 0 in all bands in use" unmix mix.hdr bad.hdr --endmembers t.csv --constraint nonnegative
+awk -F, -v OFS=, '{ print $0, (NR == 1 ? "m" : -$2) }' mix.csv >t.csv; fails "a spectrum and its negative" 1 "The most alike are a and m$" unmix mix.hdr bad.hdr --endmembers t.csv --constraint none
+awk -F, -v OFS=, '{ print $0, (NR == 1 ? "part" : NR > 4 ? 5 : 0) }' mix.csv >t.csv
+for o in "--endmembers t.csv --constraint none" "--library t.csv"; do
+    # shellcheck disable=SC2086 # several words
+    fails "a spectrum of zeros in bands in use, ${o%% *}" 1 "t.csv: spectrum part is 0 in all bands in use" unmix mix.hdr bad.hdr --bands 1-3 $o
+done
 sed '1s/.*/wavelength,a,b,shade,c/; 2,$s/\(.*\),\(.*\)/\1,\2,0,\2/' mix.csv >t.csv; fails "a spectrum of zeros, abundances that sum to 1" 1 "The most alike are b and c$" unmix mix.hdr bad.hdr --endmembers t.csv
 sed 's/a,b/a,Std/' mix.csv >t.csv; fails "deviations" 1 "t.csv: column 3 'Std' is no spectrum" unmix mix.hdr bad.hdr --endmembers t.csv
 sed '1s/wavelength/spectral/; 2s/400/390/' mix.csv >t.csv; fails "a heading that does not tell" 1 "t.csv: column 1 'spectral' looks like wavelengths" unmix mix.hdr bad.hdr --endmembers t.csv
