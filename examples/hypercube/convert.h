@@ -73,7 +73,7 @@ static void note_ranges(job *j, const range *ranges) {
 }
 
 /* Clamped and rounded where integers are stored; what is lost is counted. */
-static double converted(cube_file *out, const range *r, double value) {
+static double converted(cube_file *out, const range *r, int band, double value) {
     const value_type *type = type_info(out->type);
     double low = type->low, high = type->high;
     if (r) {
@@ -83,16 +83,16 @@ static double converted(cube_file *out, const range *r, double value) {
     }
     if (!is_integer(out->type)) return value;
     if (value < low - 0.5 || value > high + 0.5) out->lost.clamped++;
-    return stored_integer(out, limited(value, low, high));
+    return stored_integer(out, band, limited(value, low, high));
 }
 
-/* marks: of these pixels; NULL: all count. */
-static void convert_values(job *j, const range *r, const unsigned char *marks, int count, double *values) {
+/* marks: of these pixels; NULL: all count. band: of the output. */
+static void convert_values(job *j, const range *r, int band, const unsigned char *marks, int count, double *values) {
     int k;
     for (k = 0; k < count; k++) {
         const int missing = is_missing(&j->in, values[k]) || (marks && !marks[k]);
         if (missing) values[k] = j->out.nodata;
-        else values[k] = converted(&j->out, r, values[k]);
+        else values[k] = converted(&j->out, r, band, values[k]);
     }
 }
 
@@ -110,7 +110,7 @@ static void convert_lines(job *j, const range *ranges, int lines, const unsigned
             for (i = 0; i < j->cube.band_count; i++) {
                 if (ranges) r = ranges + i;
                 get_run(block, run_of(in, lines, y, x, count, j->bands[i]), in->type, in->swap, values, 1);
-                convert_values(j, r, mark, count, values);
+                convert_values(j, r, i, mark, count, values);
                 put_run(into, run_of(out, lines, y, x, count, i), out->type, values, 1);
             }
         }

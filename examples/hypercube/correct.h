@@ -142,7 +142,7 @@ static void run_correct(const settings *s, char **names) {
     if (method != FLAT_FIELD && s->correct.region) fail(EXIT_USAGE, "--region: only --method flat takes it");
     if (method == GAINS_OF_TABLE && !s->correct.table) fail(EXIT_USAGE, "--table: is needed: a table of gains and offsets");
     if (method != GAINS_OF_TABLE && s->correct.table) fail(EXIT_USAGE, "--table: only --method gains takes it");
-    if (method == INTERNAL_AVERAGE || method == LOG_RESIDUALS)
+    if (method == FLAT_FIELD || method == INTERNAL_AVERAGE || method == LOG_RESIDUALS)
         refuse_integers(s, CORRECT, "relative reflectances are of the size of 1");
     if (s->correct.table) will_read(s->correct.table);
     j = job_open(s, CORRECT, names[0], names[1]);

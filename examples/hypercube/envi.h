@@ -554,12 +554,20 @@ typedef struct cube_rooms {
     lines_ahead ahead;
 } cube_rooms;
 
+/* What rounding does to values of one size: below 1/2, below 1, below 2, and so on. */
+typedef struct rounded_values {
+    double lost, values; /* sums of squares: of what rounding changes, of the values */
+    double count;        /* without zeros */
+} rounded_values;
+
+enum { ROUNDED_SIZES = 34 }; /* the last one holds 2^32 - 1 */
+
 /* How many values were changed or left out on the way, because their type cannot hold them. */
 typedef struct lost_values {
-    uint64_t clamped, met;  /* values out of the output's range; valid values equal to no-data */
-    double rounded, values; /* sums of squares over values that fit: of what rounding changes, of the values */
-    uint64_t beyond;        /* values that a shs_real cannot hold, */
-    unsigned char *looked;  /* marks the looked_lines lines in which `beyond` was counted */
+    uint64_t clamped, met;   /* values out of the output's range; valid values equal to no-data */
+    rounded_values *rounded; /* of values that fit, ROUNDED_SIZES for each band; NULL: none came yet */
+    uint64_t beyond;         /* values that a shs_real cannot hold, */
+    unsigned char *looked;   /* marks the looked_lines lines in which `beyond` was counted */
     int looked_lines;
 } lost_values;
 
@@ -954,16 +962,44 @@ static int write_lines(void *user, int first, int lines, const void *block) {
     return transfer((cube_file *)user, first, lines, NULL, block);
 }
 
-/* The whole number that is stored for a valid value. What is lost is counted. */
-static double stored_integer(cube_file *f, double value) {
+static void note_rounding(cube_file *f, int band, double value, double lost) {
+    rounded_values *r;
+    int size;
+    if (!f->lost.rounded) f->lost.rounded = ALLOCATE(rounded_values, elements(f->bands, ROUNDED_SIZES));
+    frexp(value, &size);
+    r = f->lost.rounded + element_at(band, ROUNDED_SIZES, larger(size + 1, 0));
+    r->lost += lost * lost;
+    r->values += value * value;
+    r->count += fabs(value) > 0;
+}
+
+/* The whole number that is stored for a valid value of a band. What is lost is counted. */
+static double stored_integer(cube_file *f, int band, double value) {
     const double stored = as_integer(type_info(f->type), value), lost = fabs(stored - value);
     if (lost > 0.5) f->lost.clamped++;
-    else {
-        f->lost.rounded += lost * lost;
-        f->lost.values += value * value;
-    }
+    else note_rounding(f, band, value, lost);
     if (is_nodata(f, stored)) f->lost.met++;
     return stored;
+}
+
+/* What rounding changes in a band, as a share of the root mean square of its values. The largest hundredth of the values that
+   are not 0 is left out: one pixel of 30000 would hide what becomes of reflectances. More of them are what the band shows,
+   on a background that may well be rounded to 0. */
+static double rounded_share(const cube_file *f, int band) {
+    const rounded_values *r = f->lost.rounded + element_at(band, ROUNDED_SIZES, 0);
+    double all = 0, left_out = 0, lost = 0, values = 0;
+    int i, sizes = ROUNDED_SIZES;
+    for (i = 0; i < ROUNDED_SIZES; i++) all += r[i].count;
+    while (sizes > 0 && left_out + r[sizes - 1].count <= all / 100) {
+        sizes--;
+        left_out += r[sizes].count;
+    }
+    for (i = 0; i < sizes; i++) {
+        lost += r[i].lost;
+        values += r[i].values;
+    }
+    if (values > 0) return sqrt(lost / values);
+    return 0;
 }
 
 /* The block holds doubles, NaN where a pixel is missing. The conversion to integers happens here and not in the library, so
@@ -971,13 +1007,16 @@ static double stored_integer(cube_file *f, double value) {
 static int write_integers(void *user, int first, int lines, const void *block) {
     cube_file *f = (cube_file *)user;
     const double *values = (const double *)block;
-    size_t count = values_in_lines(f, lines), i;
-    void *integers = room_for(&f->rooms.integers, count, f->type);
-    for (i = 0; i < count; i++) {
-        double stored = f->nodata;
-        if (isfinite(values[i])) stored = stored_integer(f, values[i]);
-        put_value(integers, i, f->type, stored);
-    }
+    void *integers = room_for(&f->rooms.integers, values_in_lines(f, lines), f->type);
+    int x, y, b;
+    for (y = 0; y < lines; y++)
+        for (b = 0; b < f->bands; b++)
+            for (x = 0; x < f->samples; x++) {
+                const size_t at = value_index(f, lines, y, x, b);
+                double stored = f->nodata;
+                if (isfinite(values[at])) stored = stored_integer(f, b, values[at]);
+                put_value(integers, at, f->type, stored);
+            }
     return write_lines(f, first, lines, integers);
 }
 
@@ -1379,6 +1418,7 @@ static void cube_close(cube_file *f) {
     free(f->part.name);
     free(f->part.header);
     free(f->rooms.integers.values);
+    free(f->lost.rounded);
     free(f->lost.looked);
     free(f->axis.wavelength);
     free(f->axis.good);

@@ -653,6 +653,29 @@ static void tell_beyond(const cube_file *in) {
          in->header_name, in->lost.beyond, (double)FLT_MAX);
 }
 
+/* Names the bands whose values are too small for whole numbers. */
+static void tell_rounding(const cube_file *out, const char *keeps) {
+    int *bands = ALLOCATE(int, out->bands), b;
+    unsigned char *rough = ALLOCATE(unsigned char, out->bands);
+    const char *most = "";
+    double worst = 0;
+    char *list;
+    for (b = 0; b < out->bands; b++) {
+        const double share = rounded_share(out, b);
+        bands[b] = b;
+        rough[b] = share > 0.1;
+        worst = fmax(worst, share);
+    }
+    list = list_of_numbers(out->bands, bands, rough);
+    if (lists_several(list)) most = "up to ";
+    if (*list)
+        warn("%s: band%s %s: values became whole numbers, which changed them by %s%.0f %% of their root mean square; %s keeps them",
+             out->header_name, plural_of_list(list), list, most, 100 * worst, keeps);
+    free(list);
+    free(rough);
+    free(bands);
+}
+
 /* The output is complete. Says what became of values that did not fit. */
 static void output_finish(job *j, const char *band_name, const int *band_numbers) {
     const cube_file *out = &j->out;
@@ -670,9 +693,7 @@ static void output_finish(job *j, const char *band_name, const int *band_numbers
     if (out->lost.met)
         warn("%s: %" PRIu64 " valid values became %.10g, which also marks missing pixels; %s keeps them apart",
              out->header_name, out->lost.met, out->nodata, keeps);
-    if (out->lost.rounded > 0.01 * out->lost.values && !j->s->output.rescale && !j->s->output.range)
-        warn("%s: values became whole numbers, which changed them by %.0f %% of their root mean square; %s keeps them",
-             out->header_name, 100 * sqrt(out->lost.rounded / out->lost.values), keeps);
+    if (out->lost.rounded && !j->s->output.rescale && !j->s->output.range) tell_rounding(out, keeps);
 }
 
 /* ---- the way back from outputs that are stretched ----------------------------------------------------------------- */

@@ -859,16 +859,45 @@ printf '\000\000\200\076\000\000\000\077\000\000\200\276\000\000\360\101' >dark.
 # rounded KEEPS MODE ARGUMENTS...: it is said of small values, and not where what is lost is small beside one of four
 rounded() {
     check "small values, $2: runs" run "$2" small.hdr lost.hdr "${@:3}" --type i16
-    check "small values, $2: it is said" grep -q -- "lost.hdr: values became whole numbers, which changed them by 68 % of their root mean square; $1 " err.txt
+    check "small values, $2: it is said" grep -q -- "lost.hdr: band 1: values became whole numbers, which changed them by 68 % of their root mean square; $1 " err.txt
     check "one small value of four, $2" good "$2" mixed.hdr same.hdr "${@:3}" --type i16
     check "three small values of four, $2" good "$2" dark.hdr same.hdr "${@:3}" --type i16
 }
 rounded --range convert
 rounded --rescale denoise --components 1 --precise
 rounded "--type f32" index --index "#1"
+# Bands of 250 values: 0.25; 0.25 with two of 30000; 0.25 with ten; 3; 0 with two of 0.25.
+repeated() { for _ in $(seq "$1"); do printf "%s" "$2"; done; }
+quarter='\000\000\200\076' large='\000\140\352\106' three='\000\000\100\100' zero='\000\000\000\000'
+many() { # many BAND...: pairs of numbers and values
+    while [ $# -gt 0 ]; do
+        # shellcheck disable=SC2059 # escapes
+        printf "$(repeated "$1" "$2")"
+        shift 2
+    done
+}
+{ many 250 "$quarter"; many 248 "$quarter" 2 "$large"; many 240 "$quarter" 10 "$large"; many 250 "$three"; many 248 "$zero" 2 "$quarter"; } >many.img
+header many 250 1 5 4 bsq 0 "data ignore value = -9999"
+{ head -c 3000 many.img; many 250 "$three" 250 "$large"; } >turned.img; cp many.hdr turned.hdr
+printf 'band,gain\n1,1\n2,1\n3,1\n4,1\n5,1\n' >ones.csv
+for i in bsq bil bip; do
+    check "few large values among small ones, $i: runs" run convert many.hdr lost.hdr --type i16 --interleave $i
+    check "few large values among small ones, $i: the bands are named" grep -q "lost.hdr: bands 1-2,5: values became whole numbers, which changed them by up to 100 % of their root mean square; --range" err.txt
+    check "few large values among small ones, $i: some bands" run convert many.hdr lost.hdr --type i16 --interleave $i --bands 4,1,3
+    check "few large values among small ones, $i: the output's band" grep -q "lost.hdr: band 2: values became" err.txt
+    check "many large values among small ones, $i" good convert many.hdr same.hdr --type i16 --interleave $i --bands 3-4
+    check "few large values among small ones, correct, $i: runs" run correct many.hdr other.hdr --method gains --table ones.csv --type i16 --interleave $i
+    check "few large values among small ones, correct, $i: the bands are named" grep -q "other.hdr: bands 1-2,5: .*; --type f32 keeps" err.txt
+    check "few large values among small ones, correct, $i: its values" bash -c "'$program' convert many.hdr lost.hdr --type i16 --interleave $i; cmp lost.img other.img"
+done
+# Angles between spectra are of the size of 1, their differences are not.
+check "angles as integers: runs" run compare many.hdr turned.hdr lost.hdr --type i16 --bands 4-5
+check "angles as integers: it is said" grep -q "lost.hdr: band 2: values became whole numbers.*; --type f32 keeps" err.txt
+check "no angles as integers: nothing of rounding" bash -c "'$program' compare many.hdr many.hdr lost.hdr --type i16 --bands 4 2>&1 | grep -c whole | grep -qx 0"
 # Results of the size of 1; a mask and a multiple of an index are whole numbers.
 fails "independent components as integers" 2 "--type: components have a variance of 1: i16 needs --rescale 0,32767" ica scene.hdr bad.hdr --bbl --components 2 --type i16
-for m in iarr logres; do
+for m in iarr logres "flat --region 0,0,2,2"; do
+    # shellcheck disable=SC2086 # several words
     fails "$m as integers" 2 "--type: relative reflectances are .*: f32 or f64 .* convert --type i16 --range" correct scene.hdr bad.hdr --bbl --method $m --type i16
 done
 fails "shares of a continuum as integers" 2 "--type: shares of the continuum are 1 at most" spectra scene.hdr bad.hdr --bbl --continuum divide --type u8
