@@ -99,7 +99,8 @@ static inline void agrees(const char *what, double difference, double allowed) {
     course.checks++;
     course.failures += !well;
     if (well) printf("    %s: %.2g, allowed %.2g\n", what, difference, allowed);
-    else if (difference != difference) printf("    FAILED %s: nan: a value is not set; allowed %.3g\n", what, allowed);
+    else if (difference != difference)
+        printf("    FAILED %s: nan: a value is not set, or 0 was divided by 0; allowed %.3g\n", what, allowed);
     else printf("    FAILED %s: %.3g, allowed %.3g\n", what, difference, allowed);
 }
 
