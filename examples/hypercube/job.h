@@ -669,7 +669,8 @@ static void tell_rounding(const cube_file *out, const char *keeps) {
     list = list_of_numbers(out->bands, bands, rough);
     if (lists_several(list)) most = "up to ";
     if (*list)
-        warn("%s: band%s %s: values became whole numbers, which changed them by %s%.0f %% of their root mean square; %s keeps them",
+        warn("%s: band%s %s: values became whole numbers, which changed them by %s%.0f %% of their root mean square; %s keeps "
+             "them",
              out->header_name, plural_of_list(list), list, most, 100 * worst, keeps);
     free(list);
     free(rough);

@@ -328,7 +328,8 @@ static double match_published(const job *j, const spectra *of, const spectra *pu
         for (b = 0; b < n; b++) {
             angle[a * n + b] = angle_between(p, of->values + a * p, published->values + b * p);
             if (!isfinite(angle[a * n + b]))
-                fail(EXIT_ERROR, "%s: --published: spectrum %d has no angle to endmember %d: one of them is 0 in all bands in use",
+                fail(EXIT_ERROR,
+                     "%s: --published: spectrum %d has no angle to endmember %d: one of them is 0 in all bands in use",
                      j->s->unmix.published, b + 1, a + 1);
         }
     pair_least(n, angle, match);
