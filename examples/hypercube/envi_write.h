@@ -220,7 +220,8 @@ enum key_flags {
     KEY_OF_VALUES = 8, /* and where their values are as they were, too */
     KEY_LIST = 16,     /* an item for each band */
     KEY_NUMBERS = 32,  /* of bands */
-    KEY_UNKNOWN = 64
+    KEY_OF_CLASSES = 64, /* holds where pixels are still classes, which whole numbers name */
+    KEY_UNKNOWN = 128
 };
 
 static int flags_of_key(const char *key) {
@@ -264,9 +265,9 @@ static int flags_of_key(const char *key) {
         {"z plot range", KEY_OF_VALUES},
         {"z plot titles", KEY_OF_VALUES},
         {"z plot average", KEY_OF_VALUES},
-        {"classes", KEY_OF_VALUES},
-        {"class names", KEY_OF_VALUES},
-        {"class lookup", KEY_OF_VALUES},
+        {"classes", KEY_OF_VALUES | KEY_OF_CLASSES},
+        {"class names", KEY_OF_VALUES | KEY_OF_CLASSES},
+        {"class lookup", KEY_OF_VALUES | KEY_OF_CLASSES},
     };
     size_t i;
     for (i = 0; i < sizeof known / sizeof *known; i++)
@@ -422,6 +423,7 @@ static void print_carried(FILE *file, const cube_file *f, const header_entry *e)
     if (flags == KEY_UNKNOWN && e->braced && count == from->bands && count > 1) flags = KEY_OF_VALUES | KEY_LIST;
     if (flags & KEY_WRITTEN) holds = 0;
     if (flags & (KEY_OF_BANDS | KEY_OF_VALUES)) holds = f->origin.kept && (f->origin.same_values || !(flags & KEY_OF_VALUES));
+    if (flags & KEY_OF_CLASSES) holds = holds && is_integer(f->type);
     if (flags & KEY_LIST) holds = holds && count == from->bands;
     if (flags & KEY_NUMBERS) holds = holds && renumber_items(f, items, count);
     if ((flags & KEY_PLACE) && from->window.left + from->window.top > 0) move_place(from, e->key, items, count);

@@ -849,6 +849,13 @@ check "classes as floats: runs" good convert few_class.hdr same.hdr --type f32 -
 check "classes as floats are none" grep -qx 'file type = ENVI Standard' same.hdr
 check "classes as floats, their values as they are: runs" good convert few_class.hdr same.hdr --type f32
 check "classes as floats, their values as they are, are none" grep -qx 'file type = ENVI Standard' same.hdr
+{ cat few_class.hdr; printf 'classes = 2\nclass names = {none, some}\nclass lookup = {0, 0, 0, 9, 9, 9}\n'; } >named.hdr; cp few_class.img named.img
+for t in f32 "f32 --range 0,1" u16; do
+    # shellcheck disable=SC2086 # several words
+    check "named classes, --type $t: runs" good convert named.hdr same.hdr --type $t
+    names=3; [ "$t" = u16 ] || names=0
+    check "named classes, --type $t: their names" bash -c "grep -c '^class' same.hdr | grep -qx $names"
+done
 check "classes as longer whole numbers: runs" good convert few_class.hdr same.hdr --type u16
 check "classes as longer whole numbers stay classes" grep -qx 'file type = ENVI Classification' same.hdr
 header wide 5 1 1 4 bsq 0
