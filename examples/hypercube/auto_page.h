@@ -98,6 +98,12 @@ static cube_file look_cube(const first_look *a, const char *name) {
     return f;
 }
 
+/* The three bands that look_bands chose, whichever the scene's header names for pictures. */
+static picture look_colours(cube_file *look) {
+    static const int list[] = {0, 1, 2};
+    return bands_in_colours(look, list, 3, LOOK_ALL, MOST_POINTS);
+}
+
 /* Spectra in the bands in use, as write_spectra wrote them. */
 static spectra look_spectra(const first_look *a, const job *j) {
     char *name = look_file(a->room, "endmembers.csv");
@@ -222,7 +228,7 @@ static void look_bad_bands(FILE *page, const first_look *a, const job *j) {
 
 static void look_picture(FILE *page, const first_look *a, const job *j) {
     cube_file f = look_cube(a, "look.hdr");
-    picture p = false_colours(&f, 3, LOOK_ALL, MOST_POINTS);
+    picture p = look_colours(&f);
     const char *title = "Quick look", *words = "three bands of the scene in red, green and blue";
     const int *shown = a->shown;
     double at[3];
@@ -299,7 +305,7 @@ static void look_components(FILE *page, const first_look *a, const component_sec
 /* The scene with numbered rings where endmembers are. */
 static void look_places(FILE *page, const first_look *a, const job *j, const spectra *s) {
     cube_file f = look_cube(a, "look.hdr");
-    picture p = false_colours(&f, 3, LOOK_ALL, MOST_POINTS);
+    picture p = look_colours(&f);
     int step = step_for(&f, MOST_POINTS), k, x, y;
     double size = fmax(p.width, p.height) / 30.0;
     fprintf(page, "<div class=\"ringed\">");

@@ -134,20 +134,23 @@ static int step_for(const cube_file *f, double most) {
     return step;
 }
 
-/* Three bands in red, green and blue, or one in grey, of at most so many pixels. */
-static picture false_colours(cube_file *f, int channels, enum look look, double most) {
-    int step = step_for(f, most), list[3], c;
-    picture a;
-    double *values;
-    size_t count;
-    bands_to_show(f, channels, list);
-    a = picture_create((f->samples + step - 1) / step, (f->lines + step - 1) / step, channels);
-    count = picture_area(&a);
-    values = ALLOCATE(double, picture_size(&a));
+/* These bands in red, green and blue, or one in grey, of at most so many pixels. */
+static picture bands_in_colours(cube_file *f, const int *list, int channels, enum look look, double most) {
+    int step = step_for(f, most), c;
+    picture a = picture_create((f->samples + step - 1) / step, (f->lines + step - 1) / step, channels);
+    double *values = ALLOCATE(double, picture_size(&a));
+    size_t count = picture_area(&a);
     sampled_bands(f, list, channels, step, look, count, values);
     for (c = 0; c < channels; c++) stretch(f, values + (size_t)c * count, count, look, a.pixels + c, channels);
     free(values);
     return a;
+}
+
+/* The same of the bands that bands_to_show chooses. */
+static picture false_colours(cube_file *f, int channels, enum look look, double most) {
+    int list[3];
+    bands_to_show(f, channels, list);
+    return bands_in_colours(f, list, channels, look, most);
 }
 
 static void quicklook(const job *j) {

@@ -1486,6 +1486,17 @@ check "default bands, in other places" picture 4 3 2
 check "default bands, one of them left out: runs" good convert shown.hdr same.hdr --bands 1-3 --quicklook same.ppm
 check "default bands, one of them left out" picture 3 2 1
 check "default bands, a grey picture: runs" good convert shown.hdr same.hdr --quicklook same.pgm
+# The true colours of `auto` are what its title says, whatever the header names: bands 13, 8 and 3 of this scene.
+"$program" synthesise hued.hdr --samples 40 --lines 30 >/dev/null; cp hued.hdr hued.txt
+colours() { grep '^<img.*the scene in true colours' look/index.html | sed 's/.*base64,//'; }
+good auto hued.hdr look; colours >true.txt
+for list in '{8}' '{3, 8, 13}' '{1, 2, 3}'; do
+    { cat hued.txt; echo "default bands = $list"; } >hued.hdr
+    check "default bands = $list: auto runs" good auto hued.hdr look
+    colours >same.txt
+    check "default bands = $list: true colours" bash -c '[ -s true.txt ] && cmp true.txt same.txt'
+done
+rm -r look
 
 echo "== independent components"
 ica="--bbl --components 5"
