@@ -345,13 +345,17 @@ static void check_factor(const job *j, const model_notes *notes) {
     free(bias);
 }
 
-/* Whether results change where a number is added to all values, as ratios and angles do. */
+/* Whether results change where a number is added to all values, as ratios, angles and counts of materials do. */
 static int minds_offsets(const settings *s, enum mode mode) {
     const char *method = or_empty(s->method), *constraint = or_empty(s->unmix.constraint);
+    const char *endmembers = or_empty(s->unmix.endmembers);
     static const char *const without[] = {"", "mf", "ace", "sace", "glrt"}; /* the mean is subtracted */
     static const char *const by_mean[] = {"flat", "iarr", "logres"};
     static const char *const to_one[] = {"", "sum", "full"};
-    if (mode == INDEX || mode == COMPARE) return 1;
+    static const char *const by_length[] = {"vca", "atgp", "learn"};
+    if (mode == INDEX || mode == COMPARE || mode == COUNT) return 1;
+    if (s->fit.components_by || s->extract.count_by || is_one_of(endmembers, WITH_COUNT(by_length))) return 1;
+    if (mode == ENDMEMBERS) return !s->method || is_one_of(method, WITH_COUNT(by_length));
     if (mode == CORRECT) return is_one_of(method, WITH_COUNT(by_mean));
     if (mode == SPECTRA) return !strcmp(or_empty(s->spectra.continuum), "divide");
     if (mode == DETECT) return s->unmix.library || !is_one_of(method, WITH_COUNT(without));
@@ -359,18 +363,20 @@ static int minds_offsets(const settings *s, enum mode mode) {
     return 0;
 }
 
-/* The header's offsets are applied on request only. */
+/* The header's offsets are applied on request only. It is said once, however many steps read the cube. */
 static void warn_of_offsets(const job *j) {
+    static int told = 0;
     double *list, most = 0;
     char *range;
     int i;
-    if (j->in.scale.gain || !minds_offsets(j->s, j->mode)) return;
+    if (told || j->in.scale.gain || !minds_offsets(j->s, j->mode)) return;
     list = listed_of_bands(&j->in, "data offset values", j->bands, j->cube.band_count);
     if (!list) return;
     for (i = 0; i < j->cube.band_count; i++) most = fmax(most, fabs(list[i]));
     range = range_text(list, j->cube.band_count);
-    if (most > 0)
-        warn("%s: data offset values: %s: they are not applied, and would change ratios and angles; --gains applies them",
+    told = most > 0;
+    if (told)
+        warn("%s: data offset values: %s: they are not applied, and the results depend on them; --gains applies them",
              j->in.header_name, range);
     free(range);
     free(list);

@@ -2670,7 +2670,7 @@ check "a model with --gains, other offsets" good apply gains.model gold.hdr same
 header gone 2 2 3 1 bsq 0 'data gain values = {1, 1, 1}'; cp bsq.img gone.img
 good pca gone.hdr same.hdr --components 1 --save gains.model
 check "a model, gains of 1, --gains" good apply gains.model gone.hdr same.hdr --gains
-# Offsets of a header that are not applied change ratios and angles.
+# Offsets of a header that are not applied change ratios, angles and counts of materials.
 header goff 2 2 3 1 bsq 0 'wavelength = {660, 860, 2200}' 'wavelength units = Nanometers' 'data gain values = {0.01, 0.01, 0.02}' \
     'data offset values = {-0.05, -0.05, -0.05}'; cp bsq.img goff.img
 sed 's/-0.05/0/g' goff.hdr >gzero.hdr; cp bsq.img gzero.img
@@ -2706,6 +2706,19 @@ check "info: offsets" bash -c "'$program' info goff.hdr | grep -qx 'offsets     
 sed 's/,[0-9]*,/,0.01,/; s/,[0-9]*$/,0.01/' goff.csv >gsmall.csv; sed -i 1s/.*/wavelength,a,b/ gsmall.csv
 check "spectra of another unit: runs" run detect goff.hdr same.hdr --target gsmall.csv --method osp
 check "spectra of another unit: --gains is named" grep -q 'are both in one unit? --gains scales the pixels by their data gain values' err.txt
+"$program" synthesise goff.hdr --samples 40 --lines 30 --bands 20 >/dev/null
+cp goff.hdr gzero.hdr; cp goff.img gzero.img
+{ printf 'data offset values = {-0.05'; for _ in $(seq 19); do printf ',-0.05'; done; echo '}'; } >>goff.hdr
+minds count count goff.hdr
+for m in hfc nwhfc hysime; do minds "count $m" count goff.hdr --method $m; done
+minds "pca, components that are counted" pca goff.hdr same.hdr --components hfc
+minds endmembers endmembers goff.hdr found.csv --count 3
+for m in vca atgp learn; do minds "endmembers $m" endmembers goff.hdr found.csv --count 3 --method $m; done
+minds "unmix, endmembers of the scene" unmix goff.hdr same.hdr --endmembers atgp --count 3
+minds auto auto goff.hdr look
+check "an offset, endmembers nfindr" good endmembers goff.hdr found.csv --count 3 --method nfindr
+check "an offset, bands" good bands goff.hdr found.csv
+rm -r look
 
 echo "== the way back from stretched components, dead bands"
 "$program" synthesise small.hdr --samples 40 --lines 30 --bands 4 >/dev/null; sed -i "/^wavelength/,/}/d" small.hdr
