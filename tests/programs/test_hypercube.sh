@@ -893,9 +893,9 @@ for i in bsq bil bip; do
     check "few large values among small ones, $i: some bands" run convert many.hdr lost.hdr --type i16 --interleave $i --bands 4,1,3
     check "few large values among small ones, $i: the output's band" grep -q "lost.hdr: band 2: values became" err.txt
     check "many large values among small ones, $i" good convert many.hdr same.hdr --type i16 --interleave $i --bands 3-4
-    check "few large values among small ones, correct, $i: runs" run correct many.hdr other.hdr --method gains --table ones.csv --type i16 --interleave $i
-    check "few large values among small ones, correct, $i: the bands are named" grep -q "other.hdr: bands 1-2,5: .*; --type f32 keeps" err.txt
-    check "few large values among small ones, correct, $i: its values" bash -c "'$program' convert many.hdr lost.hdr --type i16 --interleave $i; cmp lost.img other.img"
+    check "few large values among small ones, correct, $i: runs" run correct many.hdr byones.hdr --method gains --table ones.csv --type i16 --interleave $i
+    check "few large values among small ones, correct, $i: the bands are named" grep -q "byones.hdr: bands 1-2,5: .*; --type f32 keeps" err.txt
+    check "few large values among small ones, correct, $i: its values" bash -c "'$program' convert many.hdr lost.hdr --type i16 --interleave $i; cmp lost.img byones.img"
 done
 # Angles between spectra are of the size of 1, their differences are not.
 check "angles as integers: runs" run compare many.hdr turned.hdr lost.hdr --type i16 --bands 4-5
