@@ -216,7 +216,7 @@ typedef struct model_notes {
     cube_scale scale; /* the gains and offsets of the model's bands, likewise; NULL: none */
     char units[48];   /* of the wavelengths */
     int bands, *list; /* the cube had so many, of which the model has those; NULL: not known */
-    int list_count; /* of its bands */
+    int list_count;   /* of its bands */
     const char *name; /* of the model's file */
 } model_notes;
 
