@@ -796,11 +796,15 @@ static void test_units(void **state) {
 /* Where coefficients times residuals leave the range, learning is refused, and the dictionary stays. */
 static void test_units_out_of_range(void **state) {
     static const int units[] = {-500, -270, 270, 500, -270}; /* the last with a signal of zeros */
-    shs_real *Y = small_signals(), *scaled = small_signals(), *D = new_dictionary(P, N, 3), *first = copy_of(P * N, D);
+    shs_real *Y, *scaled, *D, *first;
     size_t i;
     int k, update;
     (void)state;
     if (sizeof(shs_wide) > sizeof(shs_real)) skip(); /* double holds what float multiplies */
+    Y = small_signals();
+    scaled = small_signals();
+    D = new_dictionary(P, N, 3);
+    first = copy_of(P * N, D);
     for (k = 0; k < 5; k++) {
         const int unit = sizeof(shs_real) == sizeof(float) ? units[k] / 6 : units[k];
         for (i = 0; i < P * M; i++) scaled[i] = (shs_real)ldexp((double)Y[i], unit);
