@@ -750,12 +750,14 @@ static int look(void *user, const char *phase, size_t step, size_t steps, shs_wi
 /* The unit of the signals, a power of 2, changes the sums and nothing else: small, large, and none. */
 static void test_units(void **state) {
     static const int units[] = {0, BY_TYPE(-100, -200), BY_TYPE(100, 200)};
-    shs_real *Y = small_signals(), *D[2];
-    shs_wide *sums = (shs_wide *)malloc(2 * (N * N + P * N) * sizeof *sums);
+    shs_real *Y, *D[2];
+    shs_wide *sums;
     int k;
     size_t i;
     (void)state;
     if (sizeof(shs_wide) == sizeof(float)) skip(); /* squares leave its range */
+    Y = small_signals();
+    sums = (shs_wide *)malloc(2 * (N * N + P * N) * sizeof *sums);
     for (k = 0; k < 2; k++) D[k] = (shs_real *)malloc(P * N * sizeof(shs_real));
     for (k = 0; k < 3; k++) {
         const double unit = ldexp(1, units[k]);
