@@ -6873,6 +6873,7 @@ SHS__PUBLIC shs_real shs_nrm2(int n, const shs_real *x, int incx) {
     const ptrdiff_t step = incx;
     shs_real squares = shs_dot(n, x, incx, x, incx), scale;
     int i;
+    if (n <= 0) return 0;
     if (squares >= SHS__SQUARES_MIN && shs__finite(1, &squares)) return SHS__SQRT(squares);
     if (squares < 1) scale = SHS__SCALE_UP;
     else scale = SHS__SCALE_DOWN;

@@ -155,6 +155,7 @@ static void nrm2_neither_overflows_nor_underflows(void **state) {
         shs_real x[3] = {0, 0, 0};
         assert_true(shs_nrm2(3, x, 1) == 0);
         assert_true(shs_nrm2(0, x, 1) == 0);
+        assert_true(shs_nrm2(0, NULL, -1) == 0);
         x[1] = SHS__REAL_MIN;
         assert_true(shs_nrm2(3, x, 1) == x[1]);
         x[1] = SHS__REAL_MIN * (shs_real)SHS__EPS; /* the smallest subnormal */
