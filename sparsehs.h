@@ -1481,14 +1481,15 @@ SHS_API size_t shs_patches_approximate_workspace(const shs_context *ctx, const s
    those with values clipped at the image's smallest or largest value. Of several channels sigma^2 is the mean. */
 typedef struct shs_noise {
     shs_wide sigma;
-    size_t patches; /* of little texture, in the channel that has fewest */
+    size_t patches; /* of little texture, in the channel that has fewest; where very few are left, sigma is the round before's */
     int guess;      /* 0, or an shs_noise_guess: why sigma is doubtful; of several channels the largest */
 } shs_noise;
 
 typedef enum shs_noise_guess {
     SHS_NOISE_TEXTURED = 1, /* texture in a quarter of all directions, or in 19 of 20 patches: sigma is likely less */
     SHS_NOISE_CLIPPED = 2,  /* most patches hold clipped values: sigma is likely more */
-    SHS_NOISE_FEW = 3       /* too few patches of little texture: sigma may be less or more */
+    SHS_NOISE_FEW = 3       /* too few patches of little texture: sigma may be less or more. Always where sigma is 0: there is no
+                               noise, or less than sums of values so large resolve */
 } shs_noise_guess;
 
 /* Errors: SHS_BAD_IMAGE, SHS_IMAGE_NOT_FINITE, SHS_BAD_PATCHES (the image is smaller than 7 x 7), SHS_BAD_OUTPUT,
@@ -17365,14 +17366,14 @@ SHS__PRIVATE shs_status shs__noise_channel(const shs_context *ctx, shs__noise_pa
     int round;
     for (round = 0; status == SHS_OK && round < SHS__NOISE_ROUNDS; round++) {
         const shs_wide before = sigma2;
+        one->patches = w->patches;
         if (w->patches <= (size_t)w->p) {
             one->guess = SHS_NOISE_FEW;
             break;
         }
         sigma2 = shs__noise_level(w);
-        one->patches = w->patches;
         one->guess = shs__noise_doubt(w, sigma2);
-        if (shs__wabs(sigma2 - before) <= SHS__WIDE_C(1e-4) * before) break;
+        if (shs__wabs(sigma2 - before) < SHS__WIDE_C(1e-4) * before) break; /* of 0 no patch has less texture: they are few */
         status = shs__noise_values(ctx, w, w->kind->tau * sigma2);
     }
     one->sigma = sigma2;

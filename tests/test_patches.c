@@ -1196,6 +1196,40 @@ static void test_noise_in_other_units(void **state) {
     free(scaled);
 }
 
+/* Noise that is lost beside a ramp, and a ramp without any: 0 is never said to be sure. */
+static void test_noise_beyond_the_sums(void **state) {
+    enum { SIDE = 200 };
+    static const double ranges[] = {255, 4095, 65535}, levels[] = {10, 1, 0.3, 0.1, 0.03, 0.01, 0};
+    float *a = (float *)malloc(SIDE * SIDE * sizeof *a);
+    int r, k, i, zeros = 0;
+    (void)state;
+    assert_non_null(a);
+    for (r = 0; r < 3; r++)
+        for (k = 0; k < 7; k++) {
+            shs_noise noise;
+            for (i = 0; i < SIDE * SIDE; i++) a[i] = (float)floor(i % SIDE * ranges[r] / (SIDE - 1));
+            noise = noise_of(a, SIDE, SIDE, levels[k]);
+            if (!noise.guess) assert_close(noise.sigma, levels[k], 0.25 * levels[k]);
+            if (noise.sigma > 0) continue;
+            assert_int_equal(noise.guess, SHS_NOISE_FEW);
+            assert_int_equal(noise.patches, 0);
+            zeros++;
+        }
+    assert_true(zeros > 0);
+    free(a);
+}
+
+/* Fewer patches than values of one: their number is told, not that of the round before. */
+static void test_noise_of_very_few(void **state) {
+    enum { SIDE = 200 };
+    float *a = textured_picture(SIDE, 3000, 0);
+    shs_noise noise = noise_of(a, SIDE, SIDE, 0.1);
+    (void)state;
+    assert_int_equal(noise.guess, SHS_NOISE_FEW);
+    assert_true(noise.patches <= 49);
+    free(a);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_unit_norm_in_units),
@@ -1225,6 +1259,8 @@ int main(void) {
         cmocka_unit_test(test_noise_is_clipped),
         cmocka_unit_test(test_noise_of_high_range),
         cmocka_unit_test(test_noise_in_other_units),
+        cmocka_unit_test(test_noise_beyond_the_sums),
+        cmocka_unit_test(test_noise_of_very_few),
         cmocka_unit_test(test_bad_images),
         cmocka_unit_test(test_bad_sets),
         cmocka_unit_test(test_bad_arguments),
