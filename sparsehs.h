@@ -9042,11 +9042,12 @@ SHS__PRIVATE void shs__eigh_merge_rotate(shs__eigh *w, shs__merge *m, int a, int
 /* Sets k, and sorts the columns: first the k columns that stay, in ascending order, then the deflated columns. */
 SHS__OUTLINE void shs__eigh_merge_deflate(shs__eigh *w, shs__merge *m) {
     const shs_wide *values = w->values + m->lo;
-    shs_wide largest = 0, least;
+    shs_wide largest = 0, least, unit = 2 * shs__eigh_gershgorin(w->n, w->d, w->e);
     int i, last = -1, end = m->n, *kept = m->row; /* in passing */
+    if (unit > 1) unit = 1; /* z has no unit; twice the norm of T is above 1, unless all of A is subnormal */
     for (i = 0; i < m->n; i++) {
         if (shs__wabs(values[i]) > largest) largest = shs__wabs(values[i]);
-        if (shs__wabs(m->z[i]) > largest) largest = shs__wabs(m->z[i]);
+        if (unit * shs__wabs(m->z[i]) > largest) largest = unit * shs__wabs(m->z[i]);
     }
     least = 4 * SHS__WIDE_EPS * largest;
     m->k = 0;

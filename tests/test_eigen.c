@@ -384,7 +384,11 @@ static void test_jacobi(void **state) {
 
 /* The twin's values follow the unit of A, whose squares may be no numbers. */
 static void test_jacobi_in_any_unit(void **state) {
+#ifdef SPARSEHS_NO_DOUBLE
+    static const double units[] = {1, 1e25, 1e-20, 1e-30};
+#else
     static const double units[] = {1, 1e200, 1e-170, 1e-300};
+#endif
     static const double matrices[2][4] = {{1, 0.5, 0.5, 0}, {0, 1, 1, 0}};
     int u, k, i;
     (void)state;
@@ -392,10 +396,10 @@ static void test_jacobi_in_any_unit(void **state) {
         for (u = 0; u < 4; u++) {
             const double trace = matrices[k][0] + matrices[k][3], half = sqrt(trace * trace / 4 + matrices[k][1] * matrices[k][1]);
             shs_wide A[4], values[2], V[4];
-            for (i = 0; i < 4; i++) A[i] = matrices[k][i] * units[u];
+            for (i = 0; i < 4; i++) A[i] = (shs_wide)(matrices[k][i] * units[u]);
             shs_eigh_naive(2, A, values, V);
-            assert_close(values[0], (trace / 2 + half) * units[u], 1e-15 * units[u]);
-            assert_close(values[1], (trace / 2 - half) * units[u], 1e-15 * units[u]);
+            assert_close(values[0], (trace / 2 + half) * units[u], 5 * EPS * units[u]);
+            assert_close(values[1], (trace / 2 - half) * units[u], 5 * EPS * units[u]);
         }
 }
 
@@ -661,6 +665,49 @@ static void test_twisted(void **state) {
     assert_true(twisted > 100);
 }
 
+/* Whole numbers as subnormal ones, whose unit no scale makes 1: vectors of all pairs are as good as in the unit 1. */
+static void test_subnormal_matrix(void **state) {
+    enum { N = 100 };
+    problem p = new_problem(ZERO, N);
+    double *v = (double *)malloc(N * sizeof *v);
+    shs_random r;
+    int i, j, l, e;
+    (void)state;
+    assert_non_null(v);
+    shs_random_seed(&r, 1);
+    for (e = 0; e < 3; e++) {
+        const double unit = ldexp((double)SHS__WIDE_MIN, 6 - 3 * e) * (double)SHS__WIDE_EPS; /* the last: the smallest number */
+        p.norm = 0;
+        for (j = 0; j < N; j++)
+            for (i = j; i < N; i++) {
+                const double a = (double)shs_random_below(&r, 101) - 50;
+                p.full[i + j * N] = p.full[j + i * N] = a;
+                p.A[i + j * p.ld] = p.copy[i + j * p.ld] = (shs_wide)(a * unit);
+            }
+        if (subnormals_vanish()) break;
+        solve(&p, N);
+        check_orthonormal(&p, p.vectors, N);
+        for (l = 0; l < N; l++) {
+            double lambda = 0, sum = 0, norm = 0;
+            for (i = 0; i < N; i++) {
+                v[i] = 0;
+                for (j = 0; j < N; j++) v[i] += p.full[i + j * N] * (double)p.vectors[j + l * p.ld];
+                lambda += v[i] * (double)p.vectors[i + l * p.ld];
+            }
+            for (i = 0; i < N; i++) {
+                const double off = v[i] - lambda * (double)p.vectors[i + l * p.ld];
+                sum += off * off;
+                norm += p.full[i] * p.full[i]; /* a column, which is no longer than ||A|| */
+            }
+            if (!(sqrt(sum) <= 50 * N * EPS * sqrt(norm)))
+                fail_msg("unit %g, pair %d: residual %g > %g", unit, l, sqrt(sum), 50 * N * EPS * sqrt(norm));
+            assert_close((double)p.values[l] / unit, lambda, 1);
+        }
+    }
+    free(v);
+    free_problem(&p);
+}
+
 /* As many pairs as are bisected side by side, and one more; and a matrix of zeros. */
 static void test_numbers_of_few(void **state) {
     static const int ks[] = {15, 16, 17, 20};
@@ -687,6 +734,7 @@ int main(void) {
         cmocka_unit_test(test_twisted),
         cmocka_unit_test(test_numbers_of_few),
         cmocka_unit_test(test_jacobi_in_any_unit),
+        cmocka_unit_test(test_subnormal_matrix),
     };
     return run_with_every_instance("symmetric eigenproblem", tests);
 }
