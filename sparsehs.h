@@ -26118,8 +26118,6 @@ enum {
 /* Coefficients are below it: 65,520 in half precision, 2^127 else. */
 #define SHS__CC_LIMIT(type) ((type) == 2 ? (shs_real)65520 : (shs_real)1.7014118346046923e38f)
 
-#define SHS__CC_MOST ((shs_real)1.7147041145625416e38f) /* 2^127 (1 + 2^-7): a scale leaves no more above 2^127 */
-
 /* The largest integer of a type. */
 SHS__PRIVATE int shs__cc_largest(shs_coef_type type) { return type == SHS_COEF_I8 ? 127 : 32767; }
 
@@ -26597,20 +26595,27 @@ SHS__PRIVATE int shs__cc_counts_ok(const shs_compact *c) {
     return most == c->s && total == c->nonzeros;
 }
 
+/* Whether a coefficient is possible: finite, and no more than shs_codes_round leaves. */
+SHS__PRIVATE int shs__cc_coef_ok(shs_coef_type type, shs_real scale, int word) {
+    const int none = type == SHS_COEF_I8 ? 0x80 : 0x8000;
+    if (type == SHS_COEF_F16) return (word & 0x7c00) != 0x7c00;
+    if (word > none) word = 2 * none - word;
+    return word != none && (shs_real)word * scale < SHS__CC_LIMIT(type);
+}
+
 /* Whether each scale, atom and coefficient is possible. */
 SHS__PRIVATE int shs__cc_numbers_ok(const shs_compact *c) {
-    int none = c->type == SHS_COEF_I8 ? 0x80 : 0x8000, largest = shs__cc_largest(c->type);
-    size_t i;
-    for (i = 0; i < c->m && c->scales; i++) {
-        const uint32_t bits = (uint32_t)shs__cc_number(c->scales, i, 1);
+    size_t i, at = 0, end;
+    for (i = 0; i < c->m; i++) {
+        uint32_t bits = 0;
+        shs_real scale;
+        if (c->scales) bits = (uint32_t)shs__cc_number(c->scales, i, 1);
         if (bits > 0x7f00 || (bits < 0x80 && bits != 0)) return 0;
-        if ((shs_real)largest * shs__cc_scale_value(bits) > SHS__CC_MOST) return 0;
-    }
-    for (i = 0; i < c->nonzeros; i++) {
-        int word = shs__cc_number(c->coefs, i, c->type != SHS_COEF_I8);
-        if (shs__cc_number(c->atoms, i, c->n > 256) >= c->n) return 0;
-        if (c->type == SHS_COEF_F16 && (word & 0x7c00) == 0x7c00) return 0;
-        if (c->type != SHS_COEF_F16 && word == none) return 0;
+        scale = shs__cc_scale_value(bits);
+        for (end = at + (size_t)shs__cc_count(c, i); at < end; at++) {
+            if (shs__cc_number(c->atoms, at, c->n > 256) >= c->n) return 0;
+            if (!shs__cc_coef_ok(c->type, scale, shs__cc_number(c->coefs, at, c->type != SHS_COEF_I8))) return 0;
+        }
     }
     return 1;
 }

@@ -258,6 +258,30 @@ static void test_below_the_limit(void **state) {
         }
 }
 
+/* What was rounded just below the limit with any of the scales that are tried is saved, and read again. */
+static void test_large_ones_come_back(void **state) {
+    enum { P = 3, N = 3, TRIALS = 500 };
+    memory_file *f = new_file();
+    int trial, t, k;
+    (void)state;
+    for (trial = 0; trial < TRIALS; trial++)
+        for (t = 0; t < 2; t++) {
+            shs_codes x = some_codes(1, N, N, N, 1, (uint64_t)trial + 1), got;
+            shs_real *D = new_uniform(P * N, (uint64_t)trial), *parts = new_uniform(N, (uint64_t)trial + TRIALS);
+            for (k = 0; k < N; k++) x.coefs[k] = (shs_real)(1.7e38 * (double)parts[k]);
+            x.coefs[0] = (shs_real)1.7e38f;
+            assert_ok(shs_codes_round(NULL, P, N, D, P, coef_types[t], &x));
+            reset(f);
+            assert_ok(shs_compact_save(&x, N, coef_types[t], write_bytes, f));
+            rewind_file(f, 0);
+            assert_ok(shs_compact_load(NULL, N, read_bytes, f, &got));
+            assert_same_signal(&x, 0, &got, 0);
+            shs_codes_free(NULL, &x), shs_codes_free(NULL, &got);
+            free(D), free(parts);
+        }
+    free(f);
+}
+
 /* A coefficient of 0 stays, and so turned atoms give turned coefficients. */
 static void test_zeros_stay(void **state) {
     enum { P1 = 6, N1 = 3, M1 = 40 };
@@ -459,6 +483,19 @@ static void test_damage(void **state) {
             memcpy(f->bytes + size - 6, scales[k], 2);
             seal_file(f);
             REFUSES(SHS_DAMAGED_COMPACT);
+        }
+        for (k = 0; k < 3 && coef_types[t] != SHS_COEF_F16; k++) { /* times the scale 2^123: 2^127, -2^127, and less */
+            static const int words[3] = {16, -16, -15};
+            const size_t each = coef_types[t] == SHS_COEF_I8 ? 1 : 2;
+            shs_compact least;
+            *f = *whole;
+            memset(f->bytes + size - 10 - 2 * each, 0, 2 * each);
+            if (words[k] < 0) f->bytes[size - 11] = 255;
+            f->bytes[size - 10 - each] = (unsigned char)(words[k] & 255);
+            memcpy(f->bytes + size - 6, "\0\x7d", 2);
+            seal_file(f);
+            if (k < 2) REFUSES(SHS_DAMAGED_COMPACT);
+            else assert_ok(shs_compact_open(f->bytes, f->size, &least));
         }
         *f = *whole; /* the sum is right, the largest is not */
         f->bytes[64] = 2;
@@ -666,6 +703,7 @@ int main(void) {
         cmocka_unit_test(test_odd_supports),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_below_the_limit),
+        cmocka_unit_test(test_large_ones_come_back),
         cmocka_unit_test(test_zeros_stay),
         cmocka_unit_test(test_the_bytes),
         cmocka_unit_test(test_all_comes_back),
