@@ -2267,9 +2267,10 @@ SHS_API size_t shs_compact_size(int n, shs_coef_type type, size_t m, int s, size
    above; later SHS_WRITE_FAILED. */
 SHS_API shs_status shs_compact_save(const shs_codes *codes, int n, shs_coef_type type,
                                     int (*write_fn)(void *user, const void *bytes, size_t count), void *user);
-/* Reads them back into new codes, for shs_codes_free; saved again, they are the same bytes. Memory grows with the bytes read; the
-   codes, m s slots, are allocated last: shs_compact_open takes no more than the bytes. Errors: as shs_compact_open;
-   SHS_READ_FAILED, also where they end early; SHS_BAD_COMPACT: of more than n atoms; SHS_NO_MEMORY. */
+/* Reads them back into new codes, for shs_codes_free; saved again, they are the same bytes, or the same values if another program
+   wrote them with scales that are not the least possible. Memory grows with the bytes read; the codes, m s slots, are allocated
+   last: shs_compact_open takes no more than the bytes. Errors: as shs_compact_open; SHS_READ_FAILED, also where they end early;
+   SHS_BAD_COMPACT: of more than n atoms; SHS_NO_MEMORY. */
 SHS_API shs_status shs_compact_load(const shs_context *ctx, int n, int (*read_fn)(void *user, void *bytes, size_t count),
                                     void *user, shs_codes *codes);
 
