@@ -2201,8 +2201,9 @@ SHS_API shs_status shs_npy_save(int p, size_t n, const shs_real *A, int lda,
    a later version; SHS_DAMAGED_NPY; SHS_READ_FAILED, also where the file ends early. */
 SHS_API shs_status shs_npy_read_header(shs_npy *npy, int (*read_fn)(void *user, void *bytes, size_t count), void *user);
 /* Reads the numbers of a header into A (rows x columns, column-major whatever their order): as SHS_TYPE_REAL, _F32 or _F64,
-   rounded where they must be, NaN and infinity too; or integers as SHS_TYPE_I32 (SHS_DAMAGED_NPY: one does not fit). A file that
-   ends early is SHS_READ_FAILED, with A partly overwritten. */
+   rounded where they must be, NaN and infinity too (without doubles, those of 8 bytes that are subnormal as float are 0); or
+   integers as SHS_TYPE_I32 (SHS_DAMAGED_NPY: one does not fit). A file that ends early is SHS_READ_FAILED, with A partly
+   overwritten. */
 SHS_API shs_status shs_npy_read_values(const shs_npy *npy, shs_type type, void *A, size_t lda,
                                        int (*read_fn)(void *user, void *bytes, size_t count), void *user);
 
@@ -25959,16 +25960,17 @@ SHS__PRIVATE uint64_t shs__npy_bits(const shs_npy *f, const unsigned char *from)
     return bits;
 }
 
-/* A number from its bits. *whole: whether it is an integer that int holds. */
-SHS__PRIVATE int shs__npy_number(const shs_npy *f, uint64_t bits, shs_wide *x, int *whole) {
+/* A number from its bits, for `out` bytes. *whole: whether it is an integer that int holds. */
+SHS__PRIVATE int shs__npy_number(const shs_npy *f, uint64_t bits, size_t out, shs_wide *x, int *whole) {
     uint64_t sign = UINT64_C(1) << (8 * f->size - 1);
     uint32_t word = (uint32_t)bits;
     float narrow;
     if (f->kind != 'f') {
         int negative = f->kind == 'i' && (bits & sign) != 0;
         if (negative) bits = sign - (bits ^ sign); /* the magnitude */
-        if (negative) *x = -(shs_wide)bits;
+        if (out == 4) *x = (shs_wide)(float)bits; /* rounded once */
         else *x = (shs_wide)bits;
+        if (negative) *x = -*x;
         if (bits > (uint64_t)INT_MAX + (uint64_t)negative) return 0;
         if (negative) *whole = -(int)(bits - 1) - 1;
         else *whole = (int)bits;
@@ -25999,7 +26001,7 @@ SHS__PUBLIC shs_status shs_npy_read_values(const shs_npy *npy, shs_type type, vo
         step = shs__zmin(w.left, sizeof bytes / size);
         if (read_fn(user, bytes, step * size)) return SHS_READ_FAILED;
         for (i = 0; i < step; i++) {
-            fits = shs__npy_number(&f, shs__npy_bits(&f, bytes + i * size), &x, &whole);
+            fits = shs__npy_number(&f, shs__npy_bits(&f, bytes + i * size), out, &x, &whole);
             to = (unsigned char *)A + shs__npy_walk_next(&w) * out;
             if (type == SHS_TYPE_I32) {
                 if (!fits) return SHS_DAMAGED_NPY;

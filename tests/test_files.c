@@ -340,6 +340,34 @@ static void test_doubles_round_to_even(void **state) {
     free(f);
 }
 
+/* Integers of 64 bits beside the middle of two floats, which double would round to it: the nearest float. */
+static void test_large_integers_round_once(void **state) {
+    static const unsigned char bytes[] = {
+        0x40, 0,    0,    0x40, 0,    0,    0,    1,    /* 2^62 + 2^38 + 1 */
+        0xbf, 0xff, 0xff, 0xbf, 0xff, 0xff, 0xff, 0xff, /* its negative, or 2^64 less it */
+        0,    0x40, 0,    0,    0x40, 0,    0,    1,    /* 2^54 + 2^30 + 1 */
+        0x80, 0,    0,    0x80, 0,    0,    0,    1,    /* 2^63 + 2^39 + 1, or -2^63 + 2^39 + 1 */
+    };
+    memory_file *f = NEW(memory_file, 1);
+    shs_npy npy = column_of_floats(f, bytes, sizeof bytes, 8, 1);
+    int k, i;
+    (void)state;
+    for (k = 0; k < 2; k++) {
+        float expected[4], x[4];
+        npy.kind = k ? 'i' : 'u';
+        expected[0] = ldexpf(0x800001, 39);
+        expected[1] = k ? -expected[0] : ldexpf(0xc00000, 40);
+        expected[2] = ldexpf(0x800001, 31);
+        expected[3] = k ? -ldexpf(0xffffff, 39) : ldexpf(0x800001, 40);
+        rewind_file(f, 0);
+        assert_ok(shs_npy_read_values(&npy, SHS_TYPE_F32, x, 4, read_bytes, f));
+        for (i = 0; i < 4; i++)
+            if (memcmp(x + i, expected + i, sizeof *x) != 0)
+                fail_msg("%c8 %d: %.9g in place of %.9g", npy.kind, i, (double)x[i], (double)expected[i]);
+    }
+    free(f);
+}
+
 /* Each write and each read fails, and the file ends at every byte; it is read all the same when they do not. */
 static void test_failing_callbacks(void **state) {
     memory_file *f = NEW(memory_file, 1);
@@ -547,6 +575,7 @@ int main(void) {
         cmocka_unit_test(test_headers_that_are_refused),
         cmocka_unit_test(test_numbers_of_other_types),
         cmocka_unit_test(test_doubles_round_to_even),
+        cmocka_unit_test(test_large_integers_round_once),
         cmocka_unit_test(test_failing_callbacks),
         cmocka_unit_test(test_bad_arguments),
         cmocka_unit_test(test_codes),
