@@ -1410,7 +1410,7 @@ SHS_API shs_status shs_dictionary_coherence(const shs_context *ctx, int p, int n
 
 /* An image in the caller's memory: rows from the top, pixels from the left, channels interleaved. SHS_TYPE_U8, SHS_TYPE_F32
    (SHS_TYPE_F64 unless SPARSEHS_NO_DOUBLE) or SHS_TYPE_REAL. Values become shs_real before a mean is taken out: in the float build
-   an offset of a million times the signal leaves nothing of it. */
+   an offset of ten million times the signal leaves nothing of it. */
 typedef struct shs_image {
     const void *pixels;
     shs_type type;
@@ -16059,6 +16059,7 @@ typedef struct shs__on_learner {
     shs_wide *A, *B;   /* A: the lower triangle by rows, which is the upper one by columns */
     shs_wide *fresh;   /* of the batch: A, B, n uses and SHS__ON_COUNTS, which are reduced at once */
     size_t taught;     /* batches that had coefficients, those of earlier calls included */
+    size_t tested;     /* as many were there when the test set was coded last; in a pause the dictionary stays */
     shs_wide learnt;   /* their signals */
     shs_wide seen;     /* signals since unused atoms were looked for; the last bit of A_jj says whether one used atom j */
     shs_real *shares; /* n x SHS__PANEL: a_j / A_jj of a panel of atoms */
@@ -16318,10 +16319,12 @@ SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, shs_status mine, shs_o
     const shs_wide *uses = s->fresh + sums, *counts = uses + n;
     shs_wide forgetting;
     const int last = w->session.coder.m == 0 && !shs__ctx_distributed(w->ctx); /* nothing follows but the test at the end */
+    const int tests = s->taught % s->o->test_every == 0 && !last && (s->taught == 0 || s->taught != s->tested);
     shs_status status;
     size_t i, j;
     int sweep;
-    if (mine == SHS_OK) mine = shs__on_code(s, s->taught % s->o->test_every == 0 && !last);
+    if (mine == SHS_OK) mine = shs__on_code(s, tests);
+    if (tests) s->tested = s->taught;
     status = shs__ctx_reduce_well(w->ctx, mine, s->fresh, sums + n + SHS__ON_COUNTS, SHS_REDUCE_SUM);
     if (status != SHS_OK) return status;
     record->signal_count = (size_t)counts[SHS__ON_SIGNALS];
@@ -20637,7 +20640,7 @@ SHS__PRIVATE int shs__pca_rounded(int n, const shs_wide *values) {
     return !(values[n - 1] > SHS__WSQRT(SHS__WIDE_EPS) * values[0]);
 }
 
-/* All eigenpairs again, of bands in units of their own (shs__pca_units): bands that vary little may have been lost in rounding. */
+/* The eigenpairs again, of bands in units of their own (shs__pca_units): bands that vary little may have been lost in rounding. */
 SHS__PRIVATE shs_status shs__pca_fit_in_units(const shs_context *ctx, shs_wide share, shs__fit *f) {
     const int n = f->n;
     int i;
@@ -20645,17 +20648,19 @@ SHS__PRIVATE shs_status shs__pca_fit_in_units(const shs_context *ctx, shs_wide s
     shs__pca_divide_units(n, f->covariance, n, f->scale, f->covariance);
     f->total = 0;
     for (i = 0; i < n; i++) f->total += *SHS__AT(f->covariance, n, i, i);
-    return shs_eigh(ctx, n, f->covariance, n, n, f->values, f->vectors, n);
+    return shs_eigh(ctx, n, f->covariance, n, f->found, f->values, f->vectors, n);
 }
 
 /* Of principal components, of the noise fraction, of anomaly scores, of what FastICA whitens by. */
 typedef enum shs__fit_kind { SHS__FIT_OF_PCA, SHS__FIT_OF_MNF, SHS__FIT_OF_RX, SHS__FIT_OF_ICA } shs__fit_kind;
 
-/* Components of a fit of all of them that may be lost are looked for once more, in units of bands. */
-SHS__PRIVATE shs_status shs__pca_find_lost(const shs_context *ctx, shs__fit_kind kind, shs_precision precise, shs__fit *f) {
-    const int n = f->n, rounded = shs__pca_rounded(n, f->values);
+/* Components that may be lost are looked for once more, in units of bands: those of a fit of all of them, or of FastICA so many
+   that it would have to refuse them. */
+SHS__PRIVATE shs_status shs__pca_find_lost(const shs_context *ctx, shs__fit_kind kind, const shs_pca_options *o, shs__fit *f) {
+    const int rounded = shs__pca_of_all(o, f->n) && shs__pca_rounded(f->n, f->values);
     if (kind == SHS__FIT_OF_RX && rounded) return shs__pca_fit_in_units(ctx, 1, f);
-    if (kind == SHS__FIT_OF_ICA && (rounded || shs__pca_whitening_rank(precise, n, f->values) < n))
+    if (kind != SHS__FIT_OF_ICA || o->eigenvalue_at_least > 0) return SHS_OK;
+    if (rounded || shs__pca_whitening_rank(o->precise, f->found, f->values) < f->found)
         return shs__pca_fit_in_units(ctx, SHS__FAINT_BAND, f);
     return SHS_OK;
 }
@@ -20689,7 +20694,7 @@ SHS__PRIVATE shs_status shs__pca_fit_moments(const shs_context *ctx, const shs_m
     if (status == SHS_OK) status = shs__pca_fit_statistics(moments, &o, &f);
     if (status == SHS_OK && mnf) status = shs__pca_fit_noise(ctx, &o, &f);
     else if (status == SHS_OK) status = shs_eigh(ctx, n, f.covariance, n, f.found, f.values, f.vectors, n);
-    if (status == SHS_OK && shs__pca_of_all(&o, n)) status = shs__pca_find_lost(ctx, kind, o.precise, &f);
+    if (status == SHS_OK) status = shs__pca_find_lost(ctx, kind, &o, &f);
     if (status == SHS_OK) status = shs__pca_finish(ctx, &f, &o, pca);
     shs__layout_release(ctx, &l);
     return status;
@@ -21131,12 +21136,16 @@ SHS__PRIVATE int shs__mnf_few_pays(const shs__view *v, const shs_pca_options *o)
    ranks refuse bad options before the first pass. */
 SHS__OUTLINE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_options *o, shs__fit_kind kind, shs_pca *pca) {
     const int mnf = kind == SHS__FIT_OF_MNF;
+    shs_wide share = 0;
     shs_status status = shs__pca_check(o, px->view.used);
     if (status != SHS_OK) return status;
     if (!shs__few_pays(px) || (mnf && !shs__mnf_few_pays(&px->view, o))) return shs__pca_dense(px, o, kind, pca);
     if (mnf) return shs__mnf_few(px, o, pca);
-    if (kind == SHS__FIT_OF_RX && shs__pca_of_all(o, px->view.used)) return shs__pca_few(px, o, 1, pca);
-    return shs__pca_few(px, o, 0, pca);
+    if (shs__pca_of_all(o, px->view.used)) {
+        if (kind == SHS__FIT_OF_RX) share = 1;
+        if (kind == SHS__FIT_OF_ICA) share = SHS__FAINT_BAND;
+    }
+    return shs__pca_few(px, o, share, pca);
 }
 
 /* ---- transforms ------------------------------------------------------------------------------------- >>transforms */
@@ -21239,22 +21248,22 @@ SHS__PRIVATE shs_status shs__rx_pixels(const shs__pixels *px, const shs_pca_opti
 }
 
 /* F (components x bands) = Lambda^-1/2 forward, and as a triangle: half of it is 0 then, and need not be multiplied. F may be
-   rx->forward; v: bands. */
-SHS__PRIVATE void shs__rx_whiten(const shs_pca *rx, shs_wide *F, shs_wide *v) {
+   rx->forward; v: bands. Returns whether F is finite; it is not of a band in so small a unit that its share overflows. */
+SHS__PRIVATE int shs__rx_whiten(const shs_pca *rx, shs_wide *F, shs_wide *v) {
     int i, j, k = rx->components;
     for (j = 0; j < rx->bands; j++)
         for (i = 0; i < k; i++) *SHS__AT(F, k, i, j) = *SHS__AT(rx->forward, k, i, j) / SHS__WSQRT(rx->eigenvalues[i]);
     shs__wide_triangle(k, rx->bands, F, v);
+    return shs__wide_finite(shs__cells(k, rx->bands), F);
 }
 
 /* The scores of all pixels into the sink. F and v are those of shs__rx_whiten. */
 SHS__PRIVATE shs_status shs__rx_scores(const shs__pixels *px, const shs_pca *rx, shs_wide *F, shs_wide *v, const shs_sink *sink) {
     shs_pixel_map map;
-    shs_status status = SHS_OUT_OF_RANGE; /* of a band in so small a unit that its share of F overflows */
-    shs__rx_whiten(rx, F, v);
+    shs_status status = SHS_OUT_OF_RANGE;
+    const int finite = shs__rx_whiten(rx, F, v);
     map = shs__px_map_of(rx->bands, rx->components, F, rx->mean, NULL);
-    if (shs__wide_finite(shs__cells(rx->components, rx->bands), F))
-        status = shs__pixels_map(px, &map, SHS_PRECISION_ALWAYS, sink, 1);
+    if (finite) status = shs__pixels_map(px, &map, SHS_PRECISION_ALWAYS, sink, 1);
     return shs__ctx_agree(px->ctx, status);
 }
 
@@ -21528,7 +21537,8 @@ SHS__PRIVATE shs_status shs__rx_classes_there(const shs_context *ctx, const shs_
     return shs__ctx_reduce(ctx, there, (size_t)classes, SHS_REDUCE_MAX);
 }
 
-/* A fit for each class, by passes over its own pixels; a class without pixels or variance has none. */
+/* A fit for each class, whose forward matrix whitens, by passes over its own pixels; a class without pixels or variance, or out of
+   range, has no components. */
 SHS__PRIVATE shs_status shs__rx_fit_classes(const shs_context *ctx, const shs_cube *cube, const int *labels, int classes,
                                             const shs_pca_options *o, unsigned char *mask, shs_wide *there, shs_pca *fits) {
     shs_status status = shs__rx_classes_there(ctx, cube, labels, classes, there);
@@ -21543,6 +21553,10 @@ SHS__PRIVATE shs_status shs__rx_fit_classes(const shs_context *ctx, const shs_cu
         status = shs__ctx_agree(ctx, shs__px_open(ctx, &part, &px));
         if (status == SHS_OK) status = shs__rx_robust(&px, o, fits + k);
         shs__px_close(&px);
+        if (status == SHS_OK && !shs__rx_whiten(fits + k, fits[k].forward, fits[k].vectors)) { /* a fit is used once */
+            fits[k].components = 0;
+            status = SHS_OUT_OF_RANGE;
+        }
         any |= status == SHS_OK;
         if (status == SHS_ZERO_VARIANCE || status == SHS_OUT_OF_RANGE) {
             without = status;
@@ -21592,7 +21606,6 @@ SHS__PRIVATE shs_status shs__rx_score_classes(const shs_context *ctx, const shs_
         shs_wide *offset = f->backward; /* a fit is used once: there is room in it */
         if (f->components == 0) continue;
         if (!centre) centre = f->mean;
-        shs__rx_whiten(f, f->forward, f->vectors);
         for (i = 0; i < f->components; i++) {
             offset[i] = 0;
             for (b = 0; b < f->bands; b++) offset[i] += *SHS__AT(f->forward, f->components, i, b) * (centre[b] - f->mean[b]);

@@ -1125,9 +1125,40 @@ static void test_loud_channel(void **state) {
             shs_ica_free(NULL, &ica);
             cube_free(&cube);
         }
+    for (i = 0; i < pixels_of(&p); i++) pixel_of(&p, i)[LOUD] = ldexp(pixel_of(&p, i)[LOUD], 30);
+    for (components = 1; components <= BANDS; components++) { /* fewer than all, too, where they would be refused */
+        shs_ica_options o = options_of(components, SHS_CONTRAST_POW3, SHS_APPROACH_DEFLATION, SHS_ROUTE_AUTO);
+        shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+        shs_ica ica = fit(NULL, &cube, &o);
+        assert_int_equal(ica.components, components);
+        check_ica(&ica);
+        shs_ica_free(NULL, &ica);
+        cube_free(&cube);
+    }
     free(p.x);
     free(C);
     free(plain);
+}
+
+/* The same of few pixels with many bands. */
+static void test_loud_band_of_few_pixels(void **state) {
+    enum { PIXELS = 20, BANDS = 64 };
+    plain_cube p = new_plain(1, PIXELS, BANDS);
+    shs_ica_options o = options_of(0, SHS_CONTRAST_POW3, SHS_APPROACH_SYMMETRIC, SHS_ROUTE_AUTO);
+    shs_random r;
+    shs_cube cube;
+    shs_ica ica;
+    size_t i;
+    (void)state;
+    shs_random_seed(&r, 9);
+    for (i = 0; i < values_of(&p); i++) p.x[i] = (double)shs_random_normal(&r) * (i % BANDS ? 1 : 1e8);
+    cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+    o.iterations = 3;
+    ica = fit(NULL, &cube, &o);
+    assert_int_equal(ica.components, PIXELS - 1);
+    shs_ica_free(NULL, &ica);
+    free(p.x);
+    cube_free(&cube);
 }
 
 /* Masked, no-data and NaN pixels neither count nor get sources; the rest is as if they were not there. */
@@ -1564,6 +1595,7 @@ int main(void) {
         cmocka_unit_test(test_layouts_give_one_answer),
         cmocka_unit_test(test_large_offsets),
         cmocka_unit_test(test_loud_channel),
+        cmocka_unit_test(test_loud_band_of_few_pixels),
         cmocka_unit_test(test_missing_pixels),
         cmocka_unit_test(test_transform_and_inverse),
         cmocka_unit_test(test_run),

@@ -2604,7 +2604,7 @@ static void test_units_of_bands(void **state) {
     plain_cube p = smooth_cube(ROWS, COLUMNS, B, 2, 46), q = new_plain(ROWS, COLUMNS, B), scores, same;
     shs_cube cube = cube_f64(&p), scaled;
     shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, ROWS, COLUMNS, 1);
-    int kind, exponent;
+    int kind, exponent, labels[ROWS * COLUMNS], ranks[2];
     size_t i;
     (void)state;
     assert_ok(shs_rx(NULL, &cube, NULL, &sink, NULL));
@@ -2634,6 +2634,13 @@ static void test_units_of_bands(void **state) {
     for (i = 0; i < values_of(&p); i++) q.x[i] = ldexp(p.x[i], i % B ? 0 : -528); /* variances are subnormal, or nearly */
     scaled = cube_f64(&q);
     assert_status(shs_rx(NULL, &scaled, NULL, &sink, NULL), SHS_OUT_OF_RANGE);
+    for (i = 0; i < pixels_of(&p); i++) labels[i] = (int)(i % 2);
+    assert_status(shs_rx_classes(NULL, &scaled, labels, 2, NULL, &sink, ranks), SHS_OUT_OF_RANGE);
+    cube_free(&scaled);
+    for (i = 0; i < values_of(&p); i++) q.x[i] = ldexp(p.x[i], i / B % 2 && i % B ? -528 : 0); /* of one class */
+    scaled = cube_f64(&q);
+    assert_ok(shs_rx_classes(NULL, &scaled, labels, 2, NULL, &sink, ranks));
+    assert_true(ranks[0] == B && ranks[1] == 0);
     cube_free(&scaled);
     free(scores.x);
     free(p.x);
