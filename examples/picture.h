@@ -364,19 +364,32 @@ static inline int png_is_note(const char *kind) {
     return !memcmp(kind, "tEXt", 4) || !memcmp(kind, "zTXt", 4) || !memcmp(kind, "iTXt", 4) || !memcmp(kind, "tIME", 4);
 }
 
+/* A chunk's name in word, which is returned: '?' where a damaged one has no letter. */
+static inline const char *png_word(const char *kind, char word[5]) {
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    int i;
+    for (i = 0; i < 4; i++) {
+        word[i] = '?';
+        if (memchr(letters, kind[i], sizeof letters - 1)) word[i] = kind[i];
+    }
+    word[4] = 0;
+    return word;
+}
+
 /* Refuses a PNG with a wrong check sum, which stb_image does not look at. Optional chunks other than notes count, too: tRNS and
    eXIf change what is seen, and a chunk with a damaged name may have been one of them. */
 static inline void png_check(const char *name, const unsigned char *data, size_t size) {
     const unsigned char *body;
     const char *kind;
     size_t at = 8, length;
+    char word[5];
     int number = 0;
     while ((kind = png_next(data, size, &at, &body, &length)) != NULL) {
         const uint32_t sum = ~png_crc(0xFFFFFFFFu, kind, length + 4);
         number++;
         if (sum != big_endian(body + length, 4) && !png_is_note(kind))
-            fail(EXIT_ERROR, "%s: it is damaged: its chunk %.4s, number %d, has the check sum 0x%08X, but says 0x%08X", name,
-                 kind, number, (unsigned)sum, big_endian(body + length, 4));
+            fail(EXIT_ERROR, "%s: it is damaged: its chunk %s, number %d, has the check sum 0x%08X, but says 0x%08X", name,
+                 png_word(kind, word), number, (unsigned)sum, big_endian(body + length, 4));
         if (!memcmp(kind, "IEND", 4)) return;
     }
 }

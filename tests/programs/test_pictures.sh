@@ -242,6 +242,13 @@ if [ "$stb" ]; then
         flipped beside.png 42 1 >flipped.png
         check "$kind: a bit is flipped, and the picture is read" bash -c "./copy flipped.png same.pgm && ./copy six.png six_again.pgm && cmp same.pgm six_again.pgm"
     done
+    for at in 37 38 39 40; do
+        printf 'eXIfMM' | with_chunk >beside.png
+        flipped beside.png $at 128 >flipped.png
+        ./copy flipped.png flipped.pgm 2>err.txt
+        check "a chunk's name with a bit of byte $at flipped: '?' for what is no letter" bash -c \
+            "grep -q 'its chunk [A-Za-z]*[?][A-Za-z]*, number 2,' err.txt && ! LC_ALL=C grep -q '[^ -~]' err.txt"
+    done
     # EXIF's orientation, in a PNG and in a JPEG of 16 x 8 pixels (behind its first two bytes).
     tiff() { set -- "$(printf %03o $1)" $2; if [ $2 = II ]; then printf "II*\\0\\010\\0\\0\\0\\001\\0\\022\\001\\003\\0\\001\\0\\0\\0\\$1\\0\\0\\0\\0\\0\\0\\0"
         else printf "MM\\0*\\0\\0\\0\\010\\0\\001\\001\\022\\0\\003\\0\\0\\0\\001\\0\\$1\\0\\0\\0\\0\\0\\0"; fi; }
