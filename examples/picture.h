@@ -394,6 +394,21 @@ static inline void png_check(const char *name, const unsigned char *data, size_t
     }
 }
 
+/* Says why stb_image refuses a PNG's size: of its reasons the last one is left, that of a format that the file is not. */
+static inline void png_refuse_size(const char *name, const unsigned char *data, size_t size) {
+    static const unsigned char values[] = {1, 0, 3, 4, 2, 0, 4}; /* a pixel of each type of colour takes */
+    const double most = 1 << 30;
+    unsigned width, height, type;
+    if (size < 33 || memcmp(data + 12, "IHDR", 4) != 0) return;
+    width = big_endian(data + 16, 4);
+    height = big_endian(data + 20, 4);
+    type = data[25];
+    if (width == 0 || height == 0) fail(EXIT_ERROR, "%s: %u x %u pixels: its width or height is zero", name, width, height);
+    if (width > STBI_MAX_DIMENSIONS || height > STBI_MAX_DIMENSIONS ||
+        (type < sizeof values && (double)width * height * values[type] > most))
+        fail(EXIT_ERROR, "%s: the picture is too large: %u x %u pixels", name, width, height);
+}
+
 /* Whether an ICC profile is called sRGB, in bytes or in 16 bits a letter. */
 static inline int profile_is_srgb(const unsigned char *profile, size_t size) {
     static const char bytes[] = {'s', 'R', 'G', 'B'}, words[] = {'s', 0, 'R', 0, 'G', 0, 'B'};
@@ -523,8 +538,10 @@ static inline picture stb_read(const char *name, const unsigned char *data, size
     if (data[0] == 0xFF && !jpeg_is_told(data, size))
         fail(EXIT_ERROR, "%s: four colours a pixel, and no mark (APP14) that says which; expected grey, RGB or marked CMYK",
              name);
-    if (!stbi_info_from_memory(data, bytes, &width, &height, &all))
+    if (!stbi_info_from_memory(data, bytes, &width, &height, &all)) {
+        if (data[0] == 0x89) png_refuse_size(name, data, size);
         fail(EXIT_ERROR, "%s: not a picture that this program knows: %s", name, stbi_failure_reason());
+    }
     deep = stbi_is_16_bit_from_memory(data, bytes);
     if (deep) samples = stbi_load_16_from_memory(data, bytes, &width, &height, &all, 0);
     else samples = stbi_load_from_memory(data, bytes, &width, &height, &all, 0);

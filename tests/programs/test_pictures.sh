@@ -249,6 +249,14 @@ if [ "$stb" ]; then
         check "a chunk's name with a bit of byte $at flipped: '?' for what is no letter" bash -c \
             "grep -q 'its chunk [A-Za-z]*[?][A-Za-z]*, number 2,' err.txt && ! LC_ALL=C grep -q '[^ -~]' err.txt"
     done
+    # sized WIDTH HEIGHT: a PNG in grey that has only its header, each side four bytes as printf has them.
+    sized() { printf "IHDR$1$2\\010\\0\\0\\0\\0" >chunk
+        { head -c 12 six.png; cat chunk; crc <chunk; printf '\0\0\0\0IEND\256B`\202'; } >sized.png; }
+    refused() { sized "$1" "$2"; ./copy sized.png sized.pgm 2>err.txt; [ $? -eq 1 ] && grep -q "sized.png: $3" err.txt; }
+    check "PNG: 40000 x 40000 pixels are too large" refused '\0\0\234\100' '\0\0\234\100' "the picture is too large: 40000 x 40000 pixels"
+    check "PNG: 4294967295 x 1 pixels are too large" refused '\377\377\377\377' '\0\0\0\001' "the picture is too large: 4294967295 x 1"
+    check "PNG: a width of zero" refused '\0\0\0\0' '\0\0\0\005' "0 x 5 pixels: its width or height is zero"
+    check "PNG: a height of zero" refused '\0\0\0\005' '\0\0\0\0' "5 x 0 pixels: its width or height is zero"
     # EXIF's orientation, in a PNG and in a JPEG of 16 x 8 pixels (behind its first two bytes).
     tiff() { set -- "$(printf %03o $1)" $2; if [ $2 = II ]; then printf "II*\\0\\010\\0\\0\\0\\001\\0\\022\\001\\003\\0\\001\\0\\0\\0\\$1\\0\\0\\0\\0\\0\\0\\0"
         else printf "MM\\0*\\0\\0\\0\\010\\0\\001\\001\\022\\0\\003\\0\\0\\0\\001\\0\\$1\\0\\0\\0\\0\\0\\0"; fi; }
