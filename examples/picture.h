@@ -198,6 +198,55 @@ static inline const char *picture_kind(const picture *a) {
     return "colour";
 }
 
+/* ---- the range of values ----------------------------------------------------------------------------------------- */
+
+/* The ends of the range of a channel's values; count 0: none is known and visible. */
+typedef struct picture_range {
+    shs_real *values; /* in order; the caller frees them */
+    size_t count;
+    double least, most;
+} picture_range;
+
+static inline int picture_order(const void *a, const void *b) {
+    const shs_real x = *(const shs_real *)a, y = *(const shs_real *)b;
+    return (x > y) - (x < y);
+}
+
+/* Without hidden pixels and those that are missing (NaN). One value in 200 may lie below and one above: dead and hot pixels. */
+static inline picture_range picture_channel_range(const picture *a, int channel) {
+    picture_range r = SHS_ZERO;
+    size_t i;
+    r.values = ALLOCATE(shs_real, picture_area(a));
+    for (i = 0; i < picture_area(a); i++) {
+        const shs_real value = picture_pixel(a, i)[channel];
+        if (value == value && !picture_hidden(a, i)) r.values[r.count++] = value;
+    }
+    if (r.count == 0) return r;
+    qsort(r.values, r.count, sizeof *r.values, picture_order);
+    r.least = (double)r.values[r.count / 200];
+    r.most = (double)r.values[r.count - 1 - r.count / 200];
+    return r;
+}
+
+/* The standard deviation of the values, in the mean of the channels. */
+static inline double picture_contrast(const picture *a) {
+    double variance = 0;
+    int c;
+    for (c = 0; c < a->channels; c++) {
+        const picture_range r = picture_channel_range(a, c);
+        double mean = 0, squares = 0;
+        size_t i;
+        for (i = 0; i < r.count; i++) mean += limited((double)r.values[i], r.least, r.most) / (double)r.count;
+        for (i = 0; i < r.count; i++) {
+            const double off = limited((double)r.values[i], r.least, r.most) - mean;
+            squares += off * off / (double)r.count;
+        }
+        variance += squares / a->channels;
+        free(r.values);
+    }
+    return sqrt(variance);
+}
+
 /* ---- PGM and PPM ------------------------------------------------------------------------------------------------- */
 
 /* The next number of a PGM or PPM, past blanks and comments; -1 where there is none. */

@@ -165,6 +165,26 @@ check "next to no noise: may be given" good calm.pgm out.pgm $few --sigma 0.2
 fails "no noise" 1 "calm.pgm: next to no noise: the estimated sigma, 0 " calm.pgm bad.pgm $few
 check "noise of 2 in 65535: may be given" good noisy16.pgm out.pgm $few --sigma 0.0078
 
+# 12 bits in a file of 16 (dim) are denoised as well as in one of 12 (wide), also with hot pixels, here right of the
+# first 80 columns.
+awk 'BEGIN { srand(6); for (i = 0; i < 9216; i++) { x = i % 96; y = int(i / 96); g = 0; for (k = 0; k < 12; k++) g += rand()
+    v = int(900 + 8 * x + 500 * sin(x / 7 + y / 9) * sin(y / 6) + (sin(x / 6 + y / 11) > 0 ? 500 : 0)); w = int(v + 80 * (g - 6) + 0.5)
+    hot = (x > 79 && i % 97 == 0)
+    print v, w, (hot ? 65535 : w), (hot ? 65535 : v) } }' >columns.txt
+column() { { printf 'P2\n96 96\n%d\n' "$2"; cut -d' ' -f"$1" columns.txt; } >"$3"; }
+column 1 4095 wide_clean.pgm; column 2 4095 wide.pgm
+column 1 65535 dim_clean.pgm; column 2 65535 dim.pgm; column 3 65535 hot.pgm; column 4 65535 hot_clean.pgm
+# far_off FILE: how far a result is from the first column, root mean square, left of the hot pixels.
+far_off() { paste -d' ' <(tail -c 18432 "$1" | od -An -v -tu1 -w2) <(cut -d' ' -f1 columns.txt) |
+    awk '(NR - 1) % 96 < 70 { sum += (256 * $1 + $2 - $3) ^ 2; n++ } END { printf "%.2f", sqrt(sum / n) }'; }
+near_far_off() { awk -v off="$(far_off "$1")" -v full="$2" -v part="$3" 'BEGIN { exit !(off > 0 && off < part * full) }'; }
+check "12 bits" good wide.pgm out.pgm $few --sigma 4.98
+full=$(far_off out.pgm)
+for name in dim hot; do
+    check "12 bits in 16, $name" good $name.pgm out.pgm $few --sigma 0.311
+    check "12 bits in 16, $name: denoised as well" near_far_off out.pgm "$full" 1.2
+done
+
 echo "== formats"
 # A program that copies a picture, with the values of a grey one as its alpha (+ALPHA) or with its alpha alone (-).
 cat >copy.c <<'EOF'
