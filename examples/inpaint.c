@@ -141,9 +141,16 @@ static void lose_hidden(picture *a) {
         if (picture_hidden(a, i)) lose(a, i);
 }
 
+/* 2 of 255 for most pictures; where the known values span less than 128 of 255, as with 12 bits in a file of 16, 4/255 of that.
+   What the file's values are rounded by is not coded. */
+static double default_tolerance(const picture *a) {
+    const double rounding = 255.0 / a->white / sqrt(12);
+    return fmin(2, fmax(picture_span(a) * 4 / 255, rounding));
+}
+
 /* ---- the program ------------------------------------------------------------------------------------------------- */
 
-static settings chosen = {{2, 8, 256, 30, 1}, 0, 0, NULL}; /* the defaults */
+static settings chosen = {{-1, 8, 256, 30, 1}, 0, 0, NULL}; /* the defaults; of the tolerance: see default_tolerance */
 
 static const option options[] = {
     {"The hole", NULL, OPTION_HEADING, NULL, 0, NULL},
@@ -155,7 +162,7 @@ static const option options[] = {
     {"--atoms", "N", OPTION_COUNT, &chosen.how.atoms, 1, "atoms of the dictionary (256)"},
     {"--iterations", "K", OPTION_COUNT, &chosen.how.iterations, 1, "passes over the patches that touch a hole (30)"},
     {"--tolerance", "T", OPTION_NUMBER, &chosen.how.tolerance, 0,
-     "how near patches are coded in the last pass, root mean square, where white is 255 at any depth (2)"},
+     "how near patches are coded in the last pass, root mean square, where white is 255 at any depth (2, or 4/255 of the range of what is known if that is less)"},
     {"--seed", "N", OPTION_SEED, &chosen.how.seed, 0, "seed of what is lost and of the choice of patches (1)"},
     {"Running", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--threads", "N", OPTION_COUNT, &chosen.threads, 0, "threads, 0 = all processors (0)"},
@@ -241,6 +248,7 @@ int main(int argc, char **argv) {
     if (count_missing(&a) == values) fail(EXIT_ERROR, "%s: nothing of the picture is left to learn from", holes);
     ctx = example_context(s->threads, NULL);
     start = wall_clock();
+    if (s->how.tolerance < 0) s->how.tolerance = default_tolerance(&a);
     if (lost > 0) fill_in(&ctx, &a, &s->how);
     seconds = wall_clock() - start;
     picture_restore_hidden(&a, &given);

@@ -228,6 +228,20 @@ static inline picture_range picture_channel_range(const picture *a, int channel)
     return r;
 }
 
+/* The difference of the largest value and the least in any channel. */
+static inline double picture_span(const picture *a) {
+    double least = 255, most = 0;
+    int c;
+    for (c = 0; c < a->channels; c++) {
+        const picture_range r = picture_channel_range(a, c);
+        free(r.values);
+        if (r.count == 0) continue;
+        least = fmin(least, r.least);
+        most = fmax(most, r.most);
+    }
+    return fmax(most - least, 0);
+}
+
 /* The standard deviation of the values, in the mean of the channels. */
 static inline double picture_contrast(const picture *a) {
     double variance = 0;
