@@ -162,7 +162,8 @@ static const option options[] = {
     {"--atoms", "N", OPTION_COUNT, &chosen.how.atoms, 1, "atoms of the dictionary (256)"},
     {"--iterations", "K", OPTION_COUNT, &chosen.how.iterations, 1, "passes over the patches that touch a hole (30)"},
     {"--tolerance", "T", OPTION_NUMBER, &chosen.how.tolerance, 0,
-     "how near patches are coded in the last pass, root mean square, where white is 255 at any depth (2, or 4/255 of the range of what is known if that is less)"},
+     "how near patches are coded in the last pass, root mean square, where white is 255 at any depth (2, or 4/255 of the range of "
+     "what is known if that is less)"},
     {"--seed", "N", OPTION_SEED, &chosen.how.seed, 0, "seed of what is lost and of the choice of patches (1)"},
     {"Running", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--threads", "N", OPTION_COUNT, &chosen.threads, 0, "threads, 0 = all processors (0)"},
