@@ -2859,10 +2859,39 @@ def test_missing_values_are_those_of_the_attributes(name):
         for x in cube, cube.assign_attrs({name: -1}):
             there[:2] = x is not cube
             assert np.array_equal(sparsehs.rx(x, valid=own.assign_attrs(attrs)).notnull(), there)
-            assert np.array_equal(sparsehs.rx_classes(x, own.assign_attrs(attrs)).notnull(), there)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                assert np.array_equal(sparsehs.rx_classes(x, own.assign_attrs(attrs)).notnull(), there)
+            assert len(caught) == (x is cube and fill > 0)
     odd = cube.assign_attrs({name: [1, 2]})
     with pytest.warns(RuntimeWarning, match=re.escape(name + ": [1, 2], expected one number")):
         sparsehs.rx(odd)
+
+
+@pytest.mark.parametrize("name", ["_FillValue", "missing_value", "nodata"])
+def test_masks_and_labels_computed_from_a_cube_may_have_its_attributes(name):
+    xarray = pytest.importorskip("xarray")
+    numbers = np.random.default_rng(0).integers(2, 250, (20, 20, 5)).astype(np.uint8)
+    for fill in 1, 255:
+        attrs = {name: fill}
+        cube = xarray.DataArray(numbers, dims=("y", "x", "band"), attrs=attrs)
+        there = cube[..., 0] > 50
+        for real in np.uint8, np.int32, np.float32:
+            mask = (there * fill).astype(real).assign_attrs(attrs)
+            assert np.array_equal(sparsehs.rx(cube, valid=mask).notnull(), there)
+        refused(lambda: sparsehs.rx(cube.assign_attrs({name: 0}), valid=mask), "valid")  # it is the mask's own
+    cube = cube.assign_attrs({name: 1})
+    labels = (cube[..., 0] // 100).astype(np.int32).assign_attrs({name: 1})
+    said = "labels: its attribute %s is 1, as the cube's, so that pixels of this label are left out" % name
+    with pytest.warns(RuntimeWarning, match=said) as caught:
+        scores = sparsehs.rx_classes(cube, labels)
+    assert len(caught) == 1 and "del labels.attrs['%s']" % name in str(caught[0].message)
+    assert np.array_equal(scores.notnull(), labels != 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        del labels.attrs[name]
+        assert sparsehs.rx_classes(cube, labels).notnull().all()
+        sparsehs.rx_classes(cube, labels.where(labels != 1, 0).assign_attrs({name: 1}))  # no pixel has it
 
 
 def test_files_of_results_say_that_nan_is_missing(tmp_path):

@@ -149,8 +149,9 @@ def _check_wavelengths(name, given, wanted, whose):
                             % (name, wrong[0] + 1, given[wrong[0]], wanted[wrong[0]], whose))
 
 
-def _nodata(x):
-    """The number that stands for missing values as the attributes say; None where there is none. Masks keep attributes of numbers."""
+def _fill(x):
+    """The number that stands for missing values as the attributes say, and the attribute's name; None where there is none.
+    Masks of bool keep attributes of numbers."""
     for name in OF_MISSING if x.dtype.kind in "iuf" else ():
         value = x.attrs.get(name)
         try:
@@ -159,8 +160,20 @@ def _nodata(x):
             _warn("%s: %r, expected one number; it is not used: give nodata" % (name, value))
             continue
         if not np.isnan(number):
-            return number
-    return None
+            return number, name
+    return None, None
+
+
+def _nodata(x):
+    return _fill(x)[0]
+
+
+def _is_a_value(name, values, nodata, missing):
+    """Whether a number that labels or a mask call missing, as their cube does, is a class or "valid" all the same: xarray hands
+    the attributes of a cube on to what is computed from it. A mask that has no other number but 0 would leave no pixel."""
+    if name == "labels":
+        return nodata == 0
+    return name == "valid" and nodata > 0 and bool((missing | (values == 0)).all())
 
 
 def _differing(its, wanted, single):
@@ -247,10 +260,17 @@ class _Labels:
             return given_wavelengths(x, name)
         if name == "other":  # of compare; spectra may be of another unit where only their shapes count
             _warn_of_scales(name, x, self.cube)
-        nodata = _nodata(x)
-        if name == "labels" and nodata == 0 == _nodata(self.cube):
-            nodata = None  # a class: xarray hands the attributes of the cube on to what is computed from it
-        return values if nodata is None else np.ma.masked_where(_is_nodata(values, nodata), values)
+        nodata, attribute = _fill(x)
+        if nodata is None:
+            return values
+        missing = _is_nodata(values, nodata)
+        inherited = name in ("labels", "valid") and nodata == _nodata(self.cube)
+        if inherited and _is_a_value(name, values, nodata, missing):
+            return values
+        if inherited and name == "labels" and nodata > 0 and missing.any():
+            _warn("labels: its attribute %s is %.15g, as the cube's, so that pixels of this label are left out; if it is a "
+                  "class, give labels.drop_attrs(), or del labels.attrs[%r] first" % (attribute, nodata, attribute))
+        return np.ma.masked_where(missing, values)
 
     def wavelengths(self, warn=_warn):
         """In nanometres, or without a unit as they are; None where there is no coordinate of them."""
