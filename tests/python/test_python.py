@@ -2675,7 +2675,7 @@ def test_dataarrays_keep_what_holds(order):
     plain, waves = hour(), np.r_[480, 520, 560, 660, 700, 860, np.linspace(900, 2350, 18)]
     coords = {"band": np.arange(1, 25), "wavelength": ("band", waves / 1000, {"units": "\u00b5m"}), "y": 100.0 - np.arange(30),
               "x": np.arange(40.0), "lon": (("y", "x"), np.random.default_rng(0).random((30, 40))), "spatial_ref": 0}
-    attrs = {"units": "1", "_FillValue": -9999, "site": "here", "fwhm": [10.0] * 24}
+    attrs = {"units": "1", "unit": "1", "_FillValue": -9999, "site": "here", "fwhm": [10.0] * 24}
     cube = xarray.DataArray(plain, coords, ("y", "x", "band"), "scene", attrs).transpose(*order)
     places, valid = ("y", "x"), xarray.DataArray(np.eye(30, 40) < 1, dims=("y", "x"))
 
@@ -2686,7 +2686,7 @@ def test_dataarrays_keep_what_holds(order):
         the_same(got.transpose("y", "x", ...).values, want, 0)
         assert {"y", "x", "lon", "spatial_ref"} <= set(got.coords) and ("band" in got.coords) == (band == "band")
         assert got.indexes["y"].equals(cube.indexes["y"]) and got.lon.equals(cube.lon.transpose(*got.lon.dims))
-        lost = {"_FillValue"} | (set() if unit else {"units"}) | (set() if band == "band" else {"fwhm"})
+        lost = {"_FillValue"} | (set() if unit else {"units", "unit"}) | (set() if band == "band" else {"fwhm"})
         assert got.attrs == {name: value for name, value in attrs.items() if name not in lost}
 
     given = dict(wavelengths=waves)
