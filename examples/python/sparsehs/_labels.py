@@ -25,8 +25,8 @@ OF_FILE = re.compile("_?fill_?value|missing_value|nodata(vals)?|data_ignore_valu
                      "|file_type|data_type|interleave|byte_order|file_compression|(major|minor)_frame_offsets|statistics_.*"
                      "|tifftag_(min|max)samplevalue")
 OF_VALUES = re.compile("units?|long_name|standard_name|valid_(min|max|range)|actual_range|scale_factor|add_offset|scales"
-                       "|offsets|data_(reflectance_)?(gain|offset)_values|reflectance_scale_factor|data_units|default_stretch|z_plot_.*"
-                       "|classes|class_(names|lookup)|flag_.*")
+                       "|offsets|data_(reflectance_)?(gain|offset)_values|reflectance_scale_factor|data_units|default_stretch"
+                       "|z_plot_.*|classes|class_(names|lookup)|flag_.*")
 OF_BANDS = re.compile(r"band_\d+|band_?names?|default_bands|bbl|fwhm(_.*)?|(cent(er|re|ral)_)?wavelengths?(_.*)?"
                       "|bandwidths?(_.*)?|solar_irradiance|data_(reflectance_)?(gain|offset)_values")
 OF_PLACE = re.compile("transform|geotransform|res|bounds|bbox|map_info|geo_points|projection_info|pixel_size")
