@@ -1354,7 +1354,7 @@ typedef struct shs_online_options {
     const shs_real *test;     /* p x test_m: signals that are not learnt from; NULL = none */
     size_t test_m;
     int test_ld;       /* 0 = p */
-    size_t test_every; /* their error is taken before batch 0, this, twice this ..., counted as in first_batch; 0 = 1 */
+    size_t test_every; /* the error of `test` is taken once in so many batches, counted as in first_batch; 0 = 1 */
     uint32_t end_canary;
 } shs_online_options;
 
@@ -4807,7 +4807,7 @@ SHS__INLINE shs_real SHS__IN(sum_lanes)(shs__vec v) { SHS__SUM_LANES(shs_real, v
 SHS__INLINE shs_wide SHS__IN(wlanes)(shs__wvec v) { SHS__SUM_LANES(shs_wide, v); }
 #endif
 
-/* Four independent sums, so that one addition need not wait for the one before. */
+/* Four independent sums: an addition does not wait for the one before. */
 SHS__PRIVATE shs_real SHS__IN(dot)(size_t n, const shs_real *x, const shs_real *y) {
     const size_t L = SHS__LANES;
     size_t i = 0;
@@ -4852,7 +4852,7 @@ SHS__PRIVATE void SHS__IN(patch)(int n, shs_real a, const shs_real *SHS__RESTRIC
     }
 }
 
-/* sum += the columns (n values each) times their factors, one after the other. Four vectors of the sum stay in registers
+/* sum += factors[u] columns[u] for each column u of n values. Four vectors of the sum stay in registers
    while the columns, which lie anywhere in memory, are read. */
 SHS__PRIVATE void SHS__IN(combine)(int n, int count, const shs_real *const *columns, const shs_real *factors,
                                    shs_real *SHS__RESTRICT sum) {
@@ -6920,7 +6920,7 @@ SHS__PRIVATE void shs__la_axpy_wide(int n, shs_wide a, const shs_real *x, shs_wi
     shs__kernels_vector()->axpy_wide(n, a, x, y);
 }
 
-/* x'y, in four sums, so that one addition need not wait for the one before. */
+/* x'y in four sums, whose additions run side by side. */
 SHS__PRIVATE shs_wide shs__la_dot_wide(int n, const shs_wide *x, const shs_wide *y) {
     shs_wide s0 = 0, s1 = 0, s2 = 0, s3 = 0;
     int i;
@@ -8750,7 +8750,7 @@ SHS__PRIVATE void shs__eigh_clear(shs_wide *M, int ld, int columns) {
     SHS__CLEAR(M, shs__cells(ld, columns + SHS__BORDER));
 }
 
-/* The scaled lower triangle with zeros above it, below it and behind it. */
+/* Copies the lower triangle of A, scaled, into the padded matrix; all other elements are 0. */
 SHS__PRIVATE void shs__eigh_copy(shs__eigh *w, const shs_wide *A, int lda) {
     int i, j;
     shs__eigh_clear(w->A, w->ld, w->n);
@@ -16350,8 +16350,8 @@ SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, shs_status mine, shs_o
     return status;
 }
 
-/* Where it starts: the dictionary, which may be of this batch, and the sums. mine: this rank's status; *started: there is a
-   dictionary to return. */
+/* Sets the first dictionary, of the newest batch or as options->start says, and the sums. mine: this rank's status; *started:
+   there is a dictionary to return. */
 SHS__PRIVATE shs_status shs__on_start(shs__on_learner *s, shs_status mine, const shs_real *D, int ldd, int *started) {
     shs__dl_learner *w = &s->w;
     const size_t p = (size_t)w->p, n = (size_t)w->n;
@@ -20654,8 +20654,8 @@ SHS__PRIVATE shs_status shs__pca_fit_in_units(const shs_context *ctx, shs_wide s
 /* Of principal components, of the noise fraction, of anomaly scores, of what FastICA whitens by. */
 typedef enum shs__fit_kind { SHS__FIT_OF_PCA, SHS__FIT_OF_MNF, SHS__FIT_OF_RX, SHS__FIT_OF_ICA } shs__fit_kind;
 
-/* Components that may be lost are looked for once more, in units of bands: those of a fit of all of them, or of FastICA so many
-   that it would have to refuse them. */
+/* Fits again in units of bands where rounding may have lost components: in a fit of all components, or of more than FastICA
+   finds above rounding. */
 SHS__PRIVATE shs_status shs__pca_find_lost(const shs_context *ctx, shs__fit_kind kind, const shs_pca_options *o, shs__fit *f) {
     const int rounded = shs__pca_of_all(o, f->n) && shs__pca_rounded(f->n, f->values);
     if (kind == SHS__FIT_OF_RX && rounded) return shs__pca_fit_in_units(ctx, 1, f);
@@ -21248,7 +21248,7 @@ SHS__PRIVATE shs_status shs__rx_pixels(const shs__pixels *px, const shs_pca_opti
 }
 
 /* F (components x bands) = Lambda^-1/2 forward, and as a triangle: half of it is 0 then, and need not be multiplied. F may be
-   rx->forward; v: bands. Returns whether F is finite; it is not of a band in so small a unit that its share overflows. */
+   rx->forward; v: bands. Returns whether F is finite: a band in a very small unit makes it overflow. */
 SHS__PRIVATE int shs__rx_whiten(const shs_pca *rx, shs_wide *F, shs_wide *v) {
     int i, j, k = rx->components;
     for (j = 0; j < rx->bands; j++)
