@@ -1816,9 +1816,9 @@ typedef enum shs_ica_order { SHS_ORDER_KURTOSIS = 0, SHS_ORDER_NEGENTROPY = 1, S
 typedef struct shs_ica_options {
     uint32_t start_canary;
     int components;               /* m; 0 = by eigenvalue_at_least, or all above rounding: 1e-6 of the first eigenvalue, 1e-12 with
-                                     SHS_PRECISION_ALWAYS or in double. Where not all bands' are, or nearly not, bands with less
-                                     than 2^-10 of the largest variance count in other units, so that a loud channel does not hide
-                                     the others. With both, fewer than m that reach the threshold are SHS_RANK_TOO_LOW */
+                                     SHS_PRECISION_ALWAYS or in double. Where rounding may hide some of them, bands with less than
+                                     2^-10 of the largest variance count in other units: a loud channel hides no other one. With m
+                                     and a threshold, fewer than m that reach it are SHS_RANK_TOO_LOW */
     shs_wide eigenvalue_at_least; /* the threshold T of the paper, as of shs_pca_options */
     shs_contrast contrast;
     shs_ica_approach approach;
