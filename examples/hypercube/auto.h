@@ -330,8 +330,9 @@ static void close_room(first_look *a) {
     for (i = 0; i < LOOK_FILES; i++) {
         char *name = look_file(a->folder, look_files[i]);
         if (is_regular(a->parts[i], &size)) {
+            const int replaced = identity_of(name).exists;
             put_in_place(a->parts[i], name);
-            if (has_extension(name, ".img")) remove_side_files(name);
+            if (replaced && has_extension(name, ".img")) remove_side_files(name);
         } else remove_earlier(page, look_files[i], name);
         forget_part(a->parts[i]);
         free(name);

@@ -520,17 +520,15 @@ static int is_of_this_run(const char *name) {
     return 0;
 }
 
-/* Files beside the data, such as GDAL's statistics, pyramids and masks and those of ENVI, describe what was there before, and
-   programs believe them more than the header. */
+/* Files beside data that are replaced, such as GDAL's statistics, pyramids and masks and those of ENVI, describe what was there
+   before, and programs believe them more than the header. x.sta may be anything, so it stays. */
 static void remove_side_files(const char *data_name) {
-    static const char *const extensions[] = {".aux.xml", ".ovr", ".msk", ".enp", ".sta"};
-    enum { COUNT = COUNT_OF(extensions) };
+    static const char *const extensions[] = {".aux.xml", ".ovr", ".msk", ".enp"};
     char *removed = NULL, *name, *longer;
     uint64_t size;
     int i;
-    for (i = 0; i <= COUNT; i++) {
-        if (i < COUNT) name = joined(data_name, extensions[i]);
-        else name = derived_name(data_name, "", ".sta"); /* GDAL's choice */
+    for (i = 0; i < COUNT_OF(extensions); i++) {
+        name = joined(data_name, extensions[i]);
         if (!is_regular(name, &size) || is_of_this_run(name)) {
             free(name);
             continue;
@@ -551,6 +549,7 @@ static void remove_side_files(const char *data_name) {
    place. */
 static void put_cube_in_place(const cube_file *f, const char *header_place, const char *data_place) {
     const cube_part *part = &f->part;
+    const int replaced = identity_of(data_place).exists;
     char *aside = set_aside(header_place);
     if (replace_file(part->name, data_place)) {
         const int trouble = errno;
@@ -560,8 +559,8 @@ static void put_cube_in_place(const cube_file *f, const char *header_place, cons
     forget_part(part->name);
     if (aside) remove(aside);
     free(aside);
-    remove_side_files(f->data_name);
-    remove_side_files(data_place); /* behind a symbolic link */
+    if (replaced) remove_side_files(f->data_name);
+    if (replaced) remove_side_files(data_place); /* behind a symbolic link */
     put_in_place(part->header, header_place);
 }
 

@@ -502,20 +502,25 @@ check "a file called best.csv.part: it stays" is "$(cat best.csv.part)" own
 check "a file called best.csv.part: the table" is "$(head -n 1 best.csv)" "band,name,rank,sample,line,score"
 check "a file called best.csv.part: nothing else is left" is "$(ls best.* | xargs)" "best.csv best.csv.part"
 rm -r best.* pipe.* null.hdr piped.model far.* real
-# What other programs keep beside the data describes what was there before; that of inputs stays.
+# What other programs keep beside data that are replaced describes what was there before. Other files are somebody's own.
 beside() { for e in aux.xml ovr msk enp sta; do echo old >"$1.img.$e"; done; echo old >"$1.sta"; }
-check "files beside an output: the first time" good convert bsq.hdr side.hdr
-beside side; cp bsq.hdr host.hdr; cp bsq.img host.img; beside host; echo other >side.img.txt
+beside side
+check "files beside an output that is new: nothing is said" good convert bsq.hdr side.hdr
+check "files beside an output that is new stay" is "$(ls side.* | wc -l)" 8
+cp bsq.hdr host.hdr; cp bsq.img host.img; beside host; echo other >side.img.txt
 check "files beside an output: runs" run convert host.hdr side.hdr
 check "files beside an output: it is said" grep -q \
-    'side.img: what described the file before is removed: side.img.aux.xml side.img.ovr side.img.msk side.img.enp side.img.sta side.sta$' err.txt
+    'side.img: what described the file before is removed: side.img.aux.xml side.img.ovr side.img.msk side.img.enp$' err.txt
 check "files beside an output: once" is "$(wc -l <err.txt)" 1
-check "files beside an output: no other is gone" is "$(ls side.* | xargs)" "side.hdr side.img side.img.txt"
+check "files beside an output: no other is gone" is "$(ls side.* | xargs)" "side.hdr side.img side.img.sta side.img.txt side.sta"
 check "files beside an input stay" is "$(ls host.* | wc -l)" 8
-rm side.*; echo old >side.img.aux.xml
-check "a file beside an output that is new: runs" run convert bsq.hdr side.hdr
-check "a file beside an output that is new: it is said" grep -q 'side.img: .* removed: side.img.aux.xml$' err.txt
-check "a file beside an output that is new: it is gone" test ! -e side.img.aux.xml
+rm side.*; cp bsq.img side.bil; cp bsq.hdr side.bil.hdr; echo own >side.sta
+check "a file beside a cube of another name: runs" good convert side.bil.hdr side.img.hdr
+check "a file beside a cube of another name stays" is "$(cat side.sta)" own
+rm side.*; good pca bsq.hdr side.hdr --components 1 --stats side.sta
+check "the table of an earlier run: runs" good pca bsq.hdr side.hdr --components 2
+check "the table of an earlier run stays" test -s side.sta
+rm side.sta
 echo old >side.img.ovr
 check "outputs beside an output: runs" run pca bsq.hdr side.hdr --components 1 --report side.img.msk --save side.sta
 check "outputs beside an output stay" test -s side.img.msk -a -s side.sta -a ! -e side.img.ovr
@@ -2437,6 +2442,9 @@ echo old >look/rx.img.aux.xml; echo old >look/rx.txt
 check "auto over files beside its results: runs" run auto list.hdr look --count 3
 check "auto over files beside its results: it is said" grep -q 'look/rx.img: what described the file before is removed: look/rx.img.aux.xml$' err.txt
 check "auto over files beside its results: they are gone" test ! -e look/rx.img.aux.xml -a -e look/rx.txt
+rm look/rx.img; echo own >look/rx.img.aux.xml
+check "auto over files beside a result that is new: runs" run auto list.hdr look --count 3
+check "auto over files beside a result that is new: they stay" is "$(cat look/rx.img.aux.xml)" own
 cp mix.img list.img
 
 # Eleven spectra: eight side by side, and three.
