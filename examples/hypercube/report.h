@@ -118,10 +118,10 @@ static int default_bands(const cube_file *f, int *list) {
     return count;
 }
 
-/* The bands of a picture: the header's default bands, or those that colour_bands chooses, or the first in grey. */
+/* The bands of a picture: the header's default bands, or those that colour_bands chooses, or the first in grey, three times. */
 static void bands_to_show(const cube_file *f, int channels, int *list) {
     const int count = default_bands(f, list);
-    if (count == channels) return;
+    if (count == 3 && channels == 3) return;
     if (count != 1) list[0] = 0;
     list[1] = list[2] = list[0];
     if (count != 1 && channels == 3) colour_bands(f, list);

@@ -1482,6 +1482,13 @@ check "default bands: the page names them" grep -q 'bands 4, 3 and 2 of the outp
 shown 'default bands = {4.0,1,4}'; check "default bands, one of them twice" picture 4 1 4
 shown 'default bands = {4}'; check "one default band" picture 4 4 4
 check "one default band: the page names it" grep -q 'band 4 of the output' page.html
+for n in 1 2; do
+    header few 4 1 $n 1 bsq 0 "default bands = {$n}"; head -c $((4 * n)) shown.img >few.img
+    check "one default band of $n: runs" good convert few.hdr same.hdr --html page.html
+    words="the first band of the output"; [ $n = 1 ] || words="band $n of the output"
+    check "one default band of $n: the page names it" grep -q "$words" page.html
+    check "one default band of $n: the page names no colours" bash -c '! grep "of the output in red" page.html'
+done
 for list in '{4, 3, 9}' '{0, 0, 0}' '{4, 3}' '{4, 3, 2, 1}' '{a, b, c}' '{}'; do
     shown "default bands = $list"; check "default bands = $list: by wavelength" picture 3 2 1
 done
