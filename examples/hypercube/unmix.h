@@ -519,12 +519,25 @@ static void run_endmembers(const settings *s, char **names) {
 
 enum { SCALED = 4 }; /* beyond shs_constraint: nonnegative abundances, divided by their sum */
 
+/* What two spectra differ by, as a share of the longer one; NaN where both are 0. */
+static double difference_share(int p, const shs_wide *a, const shs_wide *b) {
+    double aa = 0, bb = 0, between = 0;
+    int i;
+    for (i = 0; i < p; i++) {
+        const double x = (double)a[i], y = (double)b[i];
+        aa += x * x;
+        bb += y * y;
+        between += (x - y) * (x - y);
+    }
+    return sqrt(between / fmax(aa, bb));
+}
+
 /* Ends the program for dependent endmembers, with the name of a spectrum of zeros, or of the two spectra that are most alike.
-   With abundances that add up to 1, neither a spectrum of zeros nor the negative of another one depends on the others. */
+   With abundances that add up to 1, neither a spectrum of zeros nor a multiple of another one depends on the others. */
 static void fail_alike(const job *j, const spectra *of, shs_constraint constraint) {
     const int sum_is_1 = constraint == SHS_CONSTRAINT_SUM || constraint == SHS_CONSTRAINT_FULL;
     const int p = j->cube.band_count;
-    double least = 4; /* more than any angle */
+    double least = 4; /* more than either measure */
     char numbers[2][12];
     int a = 0, b = 0, i, k;
     for (k = 0; k < of->count && !sum_is_1; k++) {
@@ -535,10 +548,12 @@ static void fail_alike(const job *j, const spectra *of, shs_constraint constrain
     }
     for (k = 1; k < of->count; k++)
         for (i = 0; i < k; i++) {
-            double angle = angle_between(p, of->values + elements(i, p), of->values + elements(k, p));
-            if (!sum_is_1) angle = fmin(angle, acos(-1.0) - angle);
-            if (!(angle < least)) continue;
-            least = angle;
+            const shs_wide *one = of->values + elements(i, p), *other = of->values + elements(k, p);
+            double apart;
+            if (sum_is_1) apart = difference_share(p, one, other);
+            else apart = sin(angle_between(p, one, other)); /* a negative is a multiple, too */
+            if (!(apart < least)) continue;
+            least = apart;
             a = i;
             b = k;
         }
