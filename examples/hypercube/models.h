@@ -212,9 +212,8 @@ static void write_noted_list(FILE *file, const char *key, const double *list, in
 }
 
 /* Appends notes on the fitted cube to the model as lines of text, for properties in which a later cube may differ. */
-static void write_notes(FILE *file, const job *j) {
+static void write_notes(FILE *file, const job *j, const model_notes *notes) {
     const cube_file *in = &j->in;
-    model_notes notes = noted_values(in, j->bands, j->cube.band_count);
     double *list;
     int i, plain = j->cube.band_count == in->bands;
     if (plain && has_wavelengths(in)) {
@@ -222,15 +221,14 @@ static void write_notes(FILE *file, const job *j) {
         plain = is_monotone(list, j->cube.band_count) && unit_of(in) == &wave_units[UNIT_NM];
         free(list);
     }
-    if (plain && !unit_of_model(&notes) && !notes.scale.gain) return;
+    if (plain && !unit_of_model(notes) && !notes->scale.gain) return;
     fputs(notes_magic, file);
-    if (notes.values == VALUES_REFLECTANCE) fprintf(file, "values = reflectance\n");
-    else if (notes.values == VALUES_GAINS) fprintf(file, "values = gains\n");
+    if (notes->values == VALUES_REFLECTANCE) fprintf(file, "values = reflectance\n");
+    else if (notes->values == VALUES_GAINS) fprintf(file, "values = gains\n");
     else fprintf(file, "values = stored\n");
-    if (notes.factor > 0) fprintf(file, "reflectance scale factor = %.17g\n", notes.factor);
-    write_noted_list(file, "data gain values", notes.scale.gain, j->cube.band_count);
-    write_noted_list(file, "data offset values", notes.scale.bias, j->cube.band_count);
-    free_notes(&notes);
+    if (notes->factor > 0) fprintf(file, "reflectance scale factor = %.17g\n", notes->factor);
+    write_noted_list(file, "data gain values", notes->scale.gain, j->cube.band_count);
+    write_noted_list(file, "data offset values", notes->scale.bias, j->cube.band_count);
     if (*in->axis.units && strlen(in->axis.units) < 40) fprintf(file, "wavelength units = %s\n", in->axis.units);
     fprintf(file, "bands = %d", in->bands);
     for (i = 0; i < j->cube.band_count; i++) fprintf(file, " %d", j->bands[i] + 1);
@@ -300,19 +298,20 @@ static model_notes read_notes(FILE *file, const char *name, int bands) {
     return notes;
 }
 
-static void save_model(const job *j, const shs_model *m, const char *name) {
+static void save_model(const job *j, const shs_model *m, const model_notes *notes) {
+    const char *name = j->s->output.save;
     FILE *file = open_for_writing(name);
     shs_status status = shs_model_save(m, write_piece, file);
     if (status == SHS_WRITE_FAILED) fail(EXIT_ERROR, "%s: writing it failed: %s", name, strerror(errno));
     if (status != SHS_OK) fail(EXIT_ERROR, "%s: %s", name, shs_status_text(status));
-    write_notes(file, j);
+    write_notes(file, j, notes);
     close_written(file, name);
 }
 
 /* Writes the requested outputs of a fit: model, arrays, table, page. */
 static void keep_model(job *j, const char *band_name, shs_model_kind kind, const shs_pca *pca, const shs_ica *ica) {
     const settings *s = j->s;
-    model_notes notes = noted_values(&j->in, j->bands, j->cube.band_count);
+    model_notes notes = SHS_ZERO;
     shs_model m = SHS_ZERO;
     named_matrix list[MOST_MATRICES];
     int i, count = 0;
@@ -323,7 +322,8 @@ static void keep_model(job *j, const char *band_name, shs_model_kind kind, const
         m.wavelengths = ALLOCATE(shs_wide, j->cube.band_count);
         for (i = 0; i < j->cube.band_count; i++) m.wavelengths[i] = (shs_wide)band_nanometres(&j->in, j->bands[i]);
     }
-    if (s->output.save) save_model(j, &m, s->output.save);
+    if (s->output.save || s->output.export_c) notes = noted_values(&j->in, j->bands, j->cube.band_count);
+    if (s->output.save) save_model(j, &m, &notes);
     if (s->output.npy) count = named_matrices(&m, list);
     for (i = 0; i < count; i++)
         if (list[i].values) write_matrix(s->output.npy, &list[i]);

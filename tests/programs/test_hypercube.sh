@@ -2686,6 +2686,10 @@ check "a model with --gains, other offsets" good apply gains.model gold.hdr same
 header gone 2 2 3 1 bsq 0 'data gain values = {1, 1, 1}'; cp bsq.img gone.img
 good pca gone.hdr same.hdr --components 1 --save gains.model
 check "a model, gains of 1, --gains" good apply gains.model gone.hdr same.hdr --gains
+header damaged 2 2 3 1 bsq 0 'data gain values = {1, 1}' 'data offset values = {x}'; cp bsq.img damaged.img
+check "damaged gains, pca" good pca damaged.hdr same.hdr --components 1
+check "damaged gains, a model: runs" run pca damaged.hdr same.hdr --components 1 --save gains.model --export-c same.h
+check "damaged gains, a model: each list is told once" is "$(grep -c 'the list is ignored' err.txt)" 2
 # Offsets of a header that are not applied change ratios, angles and counts of materials.
 header goff 2 2 3 1 bsq 0 'wavelength = {660, 860, 2200}' 'wavelength units = Nanometers' 'data gain values = {0.01, 0.01, 0.02}' \
     'data offset values = {-0.05, -0.05, -0.05}'; cp bsq.img goff.img
