@@ -376,7 +376,7 @@ static void warn_of_offsets(const job *j) {
     range = range_text(list, j->cube.band_count);
     told = most > 0;
     if (told)
-        warn("%s: data offset values: %s: they are not applied, and the results depend on them; --gains applies them",
+        warn("%s: data offset values: %s: they are not applied, and the results may depend on them; --gains applies them",
              j->in.header_name, range);
     free(range);
     free(list);
