@@ -565,7 +565,7 @@ enum { ROUNDED_SIZES = 34 }; /* the last one holds 2^32 - 1 */
 /* How many values were changed or left out on the way, because their type cannot hold them. */
 typedef struct lost_values {
     uint64_t clamped, met;   /* values out of the output's range; valid values equal to no-data */
-    rounded_values *rounded; /* of values that fit, ROUNDED_SIZES for each band; NULL: none came yet */
+    rounded_values *rounded; /* of values that fit, ROUNDED_SIZES for each band; NULL: nobody wants to know */
     uint64_t beyond;         /* values that a shs_real cannot hold, */
     unsigned char *looked;   /* marks the looked_lines lines in which `beyond` was counted */
     int looked_lines;
@@ -962,11 +962,14 @@ static int write_lines(void *user, int first, int lines, const void *block) {
     return transfer((cube_file *)user, first, lines, NULL, block);
 }
 
+/* The bits of a double say its size as frexp does, which takes as long as the rest of a conversion. */
 static void note_rounding(cube_file *f, int band, double value, double lost) {
     rounded_values *r;
+    uint64_t bits;
     int size;
-    if (!f->lost.rounded) f->lost.rounded = ALLOCATE(rounded_values, elements(f->bands, ROUNDED_SIZES));
-    frexp(value, &size);
+    if (!f->lost.rounded) return;
+    memcpy(&bits, &value, sizeof bits);
+    size = (int)(bits >> 52 & 2047) - 1022;
     r = f->lost.rounded + element_at(band, ROUNDED_SIZES, larger(size + 1, 0));
     r->lost += lost * lost;
     r->values += value * value;

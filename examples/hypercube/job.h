@@ -645,11 +645,17 @@ static void keep_unit(job *j) {
     else if (!j->in.scale.gain) j->out.scale.factor = stated_factor(&j->in.text);
 }
 
-/* Starts the output after the fit: `bands` bands, described by `what`. */
+/* Starts the output after the fit: `bands` bands, described by `what`. Rounding takes time to count, and is told only where the
+   values are neither stretched nor whole already. */
 static void output_start(job *j, int bands, const char *what) {
+    const int stretched = j->s->output.rescale || j->s->output.range;
+    const int whole = j->mode == CONVERT && is_integer(j->in.type);
+    cube_file *out = &j->out;
     j->fitted = wall_clock();
-    j->out.bands = bands;
-    j->out.description = described(what, &j->in);
+    out->bands = bands;
+    out->description = described(what, &j->in);
+    if (is_integer(out->type) && !stretched && !whole)
+        out->lost.rounded = ALLOCATE(rounded_values, elements(bands, ROUNDED_SIZES));
 }
 
 static void tell_beyond(const cube_file *in) {
@@ -700,7 +706,7 @@ static void output_finish(job *j, const char *band_name, const int *band_numbers
     if (out->lost.met)
         warn("%s: %" PRIu64 " valid values became %.10g, which also marks missing pixels; %s keeps them apart",
              out->header_name, out->lost.met, out->nodata, keeps);
-    if (out->lost.rounded && !j->s->output.rescale && !j->s->output.range) tell_rounding(out, keeps);
+    if (out->lost.rounded) tell_rounding(out, keeps);
 }
 
 /* ---- the way back from outputs that are stretched ----------------------------------------------------------------- */
