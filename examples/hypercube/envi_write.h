@@ -104,8 +104,9 @@ static void put_in_place(const char *part, const char *name) {
     forget_part(part);
 }
 
-/* Some programs look for x.img.hdr before x.hdr, others after it: an old one would describe the new data. */
-static void refuse_other_header(const cube_file *f) {
+/* Some programs look for x.img.hdr before x.hdr, others after it: an old one would describe the new data. The data of x.dat.hdr
+   are x.dat here, and were x.dat.img in earlier versions. */
+static void refuse_other_files(const cube_file *f) {
     char *other = joined(f->data_name, ".hdr");
     uint64_t size;
     if (same_name(other, f->header_name)) {
@@ -116,6 +117,11 @@ static void refuse_other_header(const cube_file *f) {
         fail(EXIT_ERROR,
              "%s: it is there already, and programs would read the new %s by it, not by %s: remove it, or choose another name",
              other, f->data_name, f->header_name);
+    free(other);
+    other = derived_name(f->header_name, "", ".img");
+    if (is_regular(other, &size) && strcmp(other, f->data_name) != 0)
+        fail(EXIT_ERROR, "%s: it is there already, and %s would no longer describe it, but %s: remove it, or choose another name",
+             other, f->header_name, f->data_name);
     free(other);
 }
 
@@ -138,7 +144,7 @@ static void cube_name(cube_file *f, const char *header_name) {
     f->data_name = data_of_header(header_name);
     will_write(header_name);
     will_write(f->data_name);
-    refuse_other_header(f);
+    refuse_other_files(f);
     header_place = place_of(header_name);
     data_place = place_of(f->data_name);
     f->part.name = joined(data_place, ".part");

@@ -134,6 +134,10 @@ fails "the data of such a header are an input" 2 "would replace the input" conve
 fails "another header would describe it" 1 "added.img.hdr: it is there already, and programs would read the new added.img by it, not by added.hdr" convert bsq.hdr added.hdr
 mv added.img.hdr added.hdr
 fails "another header would describe it, the other way" 1 "added.hdr: it is there already, and programs would read the new added.img by it, not by added.img.hdr" convert bsq.hdr added.img.hdr
+cp bsq.img early.dat.img; cp bsq.hdr early.dat.hdr
+fails "data that the header described in an earlier version" 1 "early.dat.img: it is there already, and early.dat.hdr would no longer describe it, but early.dat" convert bsq.hdr early.dat.hdr
+check "data that the header described in an earlier version: the new ones are not there" test ! -e early.dat
+rm early.*
 rm added.*
 check "an output named v1.2.hdr: runs" good convert bsq.hdr v1.2.hdr
 check "an output named v1.2.hdr: its data" test -s v1.2.img
