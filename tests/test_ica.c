@@ -1103,7 +1103,7 @@ static void test_loud_channel(void **state) {
     int bits, components, k;
     (void)state;
     shs_random_seed(&r, 8);
-    for (i = 0; i < pixels_of(&p); i++) pixel_of(&p, i)[LOUD] = 2.0 * (shs_random_uniform(&r) < 0.4f);
+    for (i = 0; i < pixels_of(&p); i++) pixel_of(&p, i)[LOUD] = 2.0 * ((double)shs_random_uniform(&r) < 0.4);
     for (bits = 0; bits <= 30; bits += 5)
         for (components = 0; components <= BANDS; components += BANDS) {
             shs_ica_options o = options_of(components, SHS_CONTRAST_TANH, SHS_APPROACH_SYMMETRIC, SHS_ROUTE_AUTO);
