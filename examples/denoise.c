@@ -71,25 +71,15 @@ static void draw(const char *name) {
     free(a.pixels);
 }
 
-/* The method takes values of 0 to 255: in its measure 30/sigma is the weight of a noisy pixel beside the patches over it, with
-   which nearly all of the noise would stay in a dark picture or in 12 bits of a file of 16. A picture of less contrast than a
-   usual photograph's, which is 30 to 90, is made larger meanwhile, so that it is 30/0.45: the weight is then 0.45 contrast/sigma
-   as in Python. Usual ones stay as they are: there it would cost up to 0.06 dB. */
-static double enlargement(const picture *noisy, double sigma) {
-    const double all = picture_contrast(noisy), noise = fmin(sigma, all);
-    const double contrast = sqrt(all * all - noise * noise);
-    if (contrast >= 30) return 1;
-    return 30 / 0.45 / fmax(contrast, sigma / 10);
-}
-
-static void enlarge(picture *a, double by) {
-    size_t i;
-    for (i = 0; i < picture_size(a); i++) a->pixels[i] = (shs_real)((double)a->pixels[i] * by);
+/* The picture's contrast without its noise: at least a tenth of the noise, of which an even picture's estimate consists. */
+static double contrast_without(const picture *noisy, double sigma) {
+    const double all = picture_contrast(noisy), rest = all * all - sigma * sigma;
+    return sqrt(fmax(rest, sigma * sigma / 100));
 }
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
 
-static settings chosen = {{0, 256, 30, 1, 1, 80000, 0}, 0, 0, NULL, NULL, NULL}; /* the defaults */
+static settings chosen = {{0, 256, 30, 1, 1, 80000, 0, 0}, 0, 0, NULL, NULL, NULL}; /* the defaults */
 
 static const option options[] = {
     {"The noise", NULL, OPTION_HEADING, NULL, 0, NULL},
@@ -161,7 +151,7 @@ int main(int argc, char **argv) {
     settings *s = &chosen;
     picture clean = SHS_ZERO, noisy, filled, out;
     shs_context ctx;
-    double start, seconds, mean, by;
+    double start, seconds, mean;
     char before[32], after[32];
     shs_real *D;
     int p;
@@ -174,13 +164,10 @@ int main(int argc, char **argv) {
     start = wall_clock();
     filled = picture_again(&noisy);
     picture_fill_hidden(&filled);
-    by = enlargement(&filled, s->how.sigma);
-    enlarge(&filled, by);
-    s->how.sigma *= by;
+    s->how.contrast = contrast_without(&filled, s->how.sigma);
     D = denoise_learn(&ctx, &filled, &s->how, &p, NULL);
     mean = denoise_with(&ctx, &filled, &s->how, p, D, &out);
     free(D);
-    enlarge(&out, 1 / by);
     picture_restore_hidden(&out, &noisy);
     seconds = wall_clock() - start;
     progress_clear();

@@ -202,13 +202,13 @@ static inline const char *picture_kind(const picture *a) {
 
 /* The ends of the range of a channel's values; count 0: none is known and visible. */
 typedef struct picture_range {
-    shs_real *values; /* in order; the caller frees them */
+    double *values; /* in order; the caller frees them */
     size_t count;
     double least, most;
 } picture_range;
 
 static inline int picture_order(const void *a, const void *b) {
-    const shs_real x = *(const shs_real *)a, y = *(const shs_real *)b;
+    const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
@@ -216,15 +216,15 @@ static inline int picture_order(const void *a, const void *b) {
 static inline picture_range picture_channel_range(const picture *a, int channel) {
     picture_range r = SHS_ZERO;
     size_t i;
-    r.values = ALLOCATE(shs_real, picture_area(a));
+    r.values = ALLOCATE(double, picture_area(a));
     for (i = 0; i < picture_area(a); i++) {
-        const shs_real value = picture_pixel(a, i)[channel];
-        if (value == value && !picture_hidden(a, i)) r.values[r.count++] = value;
+        const double value = (double)picture_pixel(a, i)[channel];
+        if (!isnan(value) && !picture_hidden(a, i)) r.values[r.count++] = value;
     }
     if (r.count == 0) return r;
     qsort(r.values, r.count, sizeof *r.values, picture_order);
-    r.least = (double)r.values[r.count / 200];
-    r.most = (double)r.values[r.count - 1 - r.count / 200];
+    r.least = r.values[r.count / 200];
+    r.most = r.values[r.count - 1 - r.count / 200];
     return r;
 }
 
@@ -248,14 +248,14 @@ static inline double picture_contrast(const picture *a) {
     int c;
     for (c = 0; c < a->channels; c++) {
         const picture_range r = picture_channel_range(a, c);
-        double mean = 0, squares = 0;
+        const double count = (double)r.count;
+        double mean = 0;
         size_t i;
-        for (i = 0; i < r.count; i++) mean += limited((double)r.values[i], r.least, r.most) / (double)r.count;
+        for (i = 0; i < r.count; i++) mean += limited(r.values[i], r.least, r.most) / count;
         for (i = 0; i < r.count; i++) {
-            const double off = limited((double)r.values[i], r.least, r.most) - mean;
-            squares += off * off / (double)r.count;
+            const double off = limited(r.values[i], r.least, r.most) - mean;
+            variance += off * off / count / a->channels;
         }
-        variance += squares / a->channels;
         free(r.values);
     }
     return sqrt(variance);
@@ -461,14 +461,15 @@ static inline void png_check(const char *name, const unsigned char *data, size_t
 static inline void png_refuse_size(const char *name, const unsigned char *data, size_t size) {
     static const unsigned char values[] = {1, 0, 3, 4, 2, 0, 4}; /* a pixel of each type of colour takes */
     const double most = 1 << 30;
+    double all = 0;
     unsigned width, height, type;
     if (size < 33 || memcmp(data + 12, "IHDR", 4) != 0) return;
     width = big_endian(data + 16, 4);
     height = big_endian(data + 20, 4);
     type = data[25];
+    if (type < sizeof values) all = 1.0 * width * height * values[type];
     if (width == 0 || height == 0) fail(EXIT_ERROR, "%s: %u x %u pixels: its width or height is zero", name, width, height);
-    if (width > STBI_MAX_DIMENSIONS || height > STBI_MAX_DIMENSIONS ||
-        (type < sizeof values && (double)width * height * values[type] > most))
+    if (width > STBI_MAX_DIMENSIONS || height > STBI_MAX_DIMENSIONS || all > most)
         fail(EXIT_ERROR, "%s: the picture is too large: %u x %u pixels", name, width, height);
 }
 

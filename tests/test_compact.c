@@ -261,15 +261,17 @@ static void test_below_the_limit(void **state) {
 /* What was rounded just below the limit with any of the scales that are tried is saved, and read again. */
 static void test_large_ones_come_back(void **state) {
     enum { P = 3, N = 3, TRIALS = 500 };
+    const shs_real most = 1.7e38f;
     memory_file *f = new_file();
-    int trial, t, k;
+    uint64_t trial;
+    int t, k;
     (void)state;
     for (trial = 0; trial < TRIALS; trial++)
         for (t = 0; t < 2; t++) {
-            shs_codes x = some_codes(1, N, N, N, 1, (uint64_t)trial + 1), got;
-            shs_real *D = new_uniform(P * N, (uint64_t)trial), *parts = new_uniform(N, (uint64_t)trial + TRIALS);
-            for (k = 0; k < N; k++) x.coefs[k] = (shs_real)(1.7e38 * (double)parts[k]);
-            x.coefs[0] = (shs_real)1.7e38f;
+            shs_codes x = some_codes(1, N, N, N, 1, trial + 1), got;
+            shs_real *D = new_uniform(P * N, trial), *parts = new_uniform(N, trial + TRIALS);
+            for (k = 0; k < N; k++) x.coefs[k] = most * parts[k];
+            x.coefs[0] = most;
             assert_ok(shs_codes_round(NULL, P, N, D, P, coef_types[t], &x));
             reset(f);
             assert_ok(shs_compact_save(&x, N, coef_types[t], write_bytes, f));
@@ -485,13 +487,13 @@ static void test_damage(void **state) {
             REFUSES(SHS_DAMAGED_COMPACT);
         }
         for (k = 0; k < 3 && coef_types[t] != SHS_COEF_F16; k++) { /* times the scale 2^123: 2^127, -2^127, and less */
-            static const int words[3] = {16, -16, -15};
+            static const unsigned char words[3] = {16, 256 - 16, 256 - 15};
             const size_t each = coef_types[t] == SHS_COEF_I8 ? 1 : 2;
             shs_compact least;
             *f = *whole;
             memset(f->bytes + size - 10 - 2 * each, 0, 2 * each);
-            if (words[k] < 0) f->bytes[size - 11] = 255;
-            f->bytes[size - 10 - each] = (unsigned char)(words[k] & 255);
+            if (words[k] > 127) f->bytes[size - 11] = 255; /* the sign of a word of two bytes; of one, the word itself */
+            f->bytes[size - 10 - each] = words[k];
             memcpy(f->bytes + size - 6, "\0\x7d", 2);
             seal_file(f);
             if (k < 2) REFUSES(SHS_DAMAGED_COMPACT);

@@ -398,8 +398,8 @@ static void test_jacobi_in_any_unit(void **state) {
             shs_wide A[4], values[2], V[4];
             for (i = 0; i < 4; i++) A[i] = (shs_wide)(matrices[k][i] * units[u]);
             shs_eigh_naive(2, A, values, V);
-            assert_close(values[0], (trace / 2 + half) * units[u], 5 * EPS * units[u]);
-            assert_close(values[1], (trace / 2 - half) * units[u], 5 * EPS * units[u]);
+            assert_close(values[0], (trace / 2 + half) * units[u], 4 * EPS * units[u]);
+            assert_close(values[1], (trace / 2 - half) * units[u], 4 * EPS * units[u]);
         }
 }
 
@@ -669,11 +669,10 @@ static void test_twisted(void **state) {
 static void test_subnormal_matrix(void **state) {
     enum { N = 100 };
     problem p = new_problem(ZERO, N);
-    double *v = (double *)malloc(N * sizeof *v);
+    double u[N], v[N]; /* an eigenvector, and A times it */
     shs_random r;
     int i, j, l, e;
     (void)state;
-    assert_non_null(v);
     shs_random_seed(&r, 1);
     for (e = 0; e < 3; e++) {
         const double unit = ldexp((double)SHS__WIDE_MIN, 6 - 3 * e) * (double)SHS__WIDE_EPS; /* the last: the smallest number */
@@ -689,13 +688,14 @@ static void test_subnormal_matrix(void **state) {
         check_orthonormal(&p, p.vectors, N);
         for (l = 0; l < N; l++) {
             double lambda = 0, sum = 0, norm = 0;
+            for (i = 0; i < N; i++) u[i] = (double)p.vectors[i + l * p.ld];
             for (i = 0; i < N; i++) {
                 v[i] = 0;
-                for (j = 0; j < N; j++) v[i] += p.full[i + j * N] * (double)p.vectors[j + l * p.ld];
-                lambda += v[i] * (double)p.vectors[i + l * p.ld];
+                for (j = 0; j < N; j++) v[i] += p.full[i + j * N] * u[j];
+                lambda += v[i] * u[i];
             }
             for (i = 0; i < N; i++) {
-                const double off = v[i] - lambda * (double)p.vectors[i + l * p.ld];
+                const double off = v[i] - lambda * u[i];
                 sum += off * off;
                 norm += p.full[i] * p.full[i]; /* a column, which is no longer than ||A|| */
             }
@@ -704,7 +704,6 @@ static void test_subnormal_matrix(void **state) {
             assert_close((double)p.values[l] / unit, lambda, 1);
         }
     }
-    free(v);
     free_problem(&p);
 }
 

@@ -1093,7 +1093,7 @@ static void test_large_offsets(void **state) {
     free(p.x);
 }
 
-/* A channel that is louder than the others, whatever its unit, hides none of them. */
+/* FastICA finds the sources of quiet channels beside a loud one, in any unit of the loud one. */
 static void test_loud_channel(void **state) {
     enum { BANDS = 5, LOUD = 4 };
     plain_cube p = mixed_cube(41, 43, BANDS, 4, 0.1, 7);

@@ -82,8 +82,8 @@ static shs_wide S[BANDS], P[BANDS * BANDS]; /* of the lines in the window: sums 
 
 static void next_line(int line, const shs_wide *shift) {
     /* YOUR TURN: add the pixels of `line` to S and P, and subtract those of the line that leaves the window of WINDOW lines. */
-    /* S and P are sums about one origin, the shift. So the line that leaves is subtracted with the shift that it was added
-       with. With another shift sums about two origins are mixed, and P/m - SS'/m^2 is no covariance.
+    /* S and P are sums about one origin, the shift: a line is subtracted with the same shift with which it was added. With
+       another shift sums about two origins are mixed, and P/m - SS'/m^2 is no covariance.
        The rounding errors of additions stay after the line has left. A window that slides for days is summed anew now and
        then. */
     shs_wide added[BANDS], gone[BANDS];

@@ -184,7 +184,7 @@ typedef struct gain_difference {
     double here, there;
 } gain_difference;
 
-/* The first of those of two headers that both state gains or offsets. */
+/* The first gain or offset that two headers state differently. */
 static gain_difference find_difference(const cube_scale *here, const cube_scale *there, int count) {
     gain_difference found = SHS_ZERO;
     int i;
@@ -240,7 +240,7 @@ static void free_notes(model_notes *notes) {
     notes->list = NULL;
 }
 
-/* Whether the values as they were stored are not those that gains and offsets make of them. */
+/* Whether the header of a model's cube stated gains or offsets that change stored values. */
 static int has_other_gains(const model_notes *notes) {
     int i;
     for (i = 0; notes->scale.gain && i < notes->list_count; i++)

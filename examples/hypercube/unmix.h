@@ -93,17 +93,28 @@ static int by_purity(const void *a, const void *b) {
     return (x->pixel > y->pixel) - (x->pixel < y->pixel);
 }
 
-/* In radians. */
-static double angle_between(int p, const shs_wide *a, const shs_wide *b) {
-    double ab = 0, aa = 0, bb = 0;
+/* a'a, b'b, a'b and (a - b)'(a - b) of two spectra. */
+typedef struct pair_products {
+    double aa, bb, ab, between;
+} pair_products;
+
+static pair_products products_of(int p, const shs_wide *a, const shs_wide *b) {
+    pair_products s = SHS_ZERO;
     int i;
     for (i = 0; i < p; i++) {
         const double x = (double)a[i], y = (double)b[i];
-        ab += x * y;
-        aa += x * x;
-        bb += y * y;
+        s.aa += x * x;
+        s.bb += y * y;
+        s.ab += x * y;
+        s.between += (x - y) * (x - y);
     }
-    return acos(limited(ab / sqrt(aa * bb), -1, 1));
+    return s;
+}
+
+/* In radians. */
+static double angle_between(int p, const shs_wide *a, const shs_wide *b) {
+    const pair_products s = products_of(p, a, b);
+    return acos(limited(s.ab / sqrt(s.aa * s.bb), -1, 1));
 }
 
 /* The pixels of the highest counts, each at --angle at least from those before. */
@@ -521,15 +532,8 @@ enum { SCALED = 4 }; /* beyond shs_constraint: nonnegative abundances, divided b
 
 /* What two spectra differ by, as a share of the longer one; NaN where both are 0. */
 static double difference_share(int p, const shs_wide *a, const shs_wide *b) {
-    double aa = 0, bb = 0, between = 0;
-    int i;
-    for (i = 0; i < p; i++) {
-        const double x = (double)a[i], y = (double)b[i];
-        aa += x * x;
-        bb += y * y;
-        between += (x - y) * (x - y);
-    }
-    return sqrt(between / fmax(aa, bb));
+    const pair_products s = products_of(p, a, b);
+    return sqrt(s.between / fmax(s.aa, s.bb));
 }
 
 /* Ends the program for dependent endmembers, with the name of a spectrum of zeros, or of the two spectra that are most alike.

@@ -176,7 +176,7 @@ static void warn_of_unit(const cube_file *f, const wave_unit *taken) {
          f->header_name, f->axis.units, taken->name);
 }
 
-/* Warns once of wavelengths whose size does not fit their unit, such as 450 micrometres. */
+/* Warns once where wavelengths do not fit their unit, such as 450 micrometres. */
 static void warn_of_size(const cube_file *f, const wave_unit *by_size) {
     static char *said;
     if (!is_new_line(&said, f->header_name)) return;
