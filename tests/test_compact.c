@@ -261,7 +261,7 @@ static void test_below_the_limit(void **state) {
 /* What was rounded just below the limit with any of the scales that are tried is saved, and read again. */
 static void test_large_ones_come_back(void **state) {
     enum { P = 3, N = 3, TRIALS = 500 };
-    const shs_real most = 1.7e38f;
+    const shs_real most = (shs_real)1.7e38f;
     memory_file *f = new_file();
     uint64_t trial;
     int t, k;

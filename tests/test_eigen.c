@@ -675,13 +675,13 @@ static void test_subnormal_matrix(void **state) {
     (void)state;
     shs_random_seed(&r, 1);
     for (e = 0; e < 3; e++) {
-        const double unit = ldexp((double)SHS__WIDE_MIN, 6 - 3 * e) * (double)SHS__WIDE_EPS; /* the last: the smallest number */
+        const shs_wide unit = SHS__WIDE_MIN * SHS__WIDE_EPS * (shs_wide)(64 >> 3 * e); /* the last: the smallest number */
         p.norm = 0;
         for (j = 0; j < N; j++)
             for (i = j; i < N; i++) {
                 const double a = (double)shs_random_below(&r, 101) - 50;
                 p.full[i + j * N] = p.full[j + i * N] = a;
-                p.A[i + j * p.ld] = p.copy[i + j * p.ld] = (shs_wide)(a * unit);
+                p.A[i + j * p.ld] = p.copy[i + j * p.ld] = (shs_wide)a * unit;
             }
         if (subnormals_vanish()) break;
         solve(&p, N);
@@ -700,8 +700,8 @@ static void test_subnormal_matrix(void **state) {
                 norm += p.full[i] * p.full[i]; /* a column, which is no longer than ||A|| */
             }
             if (!(sqrt(sum) <= 50 * N * EPS * sqrt(norm)))
-                fail_msg("unit %g, pair %d: residual %g > %g", unit, l, sqrt(sum), 50 * N * EPS * sqrt(norm));
-            assert_close((double)p.values[l] / unit, lambda, 1);
+                fail_msg("unit %g, pair %d: residual %g > %g", (double)unit, l, sqrt(sum), 50 * N * EPS * sqrt(norm));
+            assert_close(p.values[l] / unit, lambda, 1);
         }
     }
     free_problem(&p);
