@@ -71,15 +71,9 @@ static void draw(const char *name) {
     free(a.pixels);
 }
 
-/* The picture's contrast without its noise: at least a tenth of the noise, of which an even picture's estimate consists. */
-static double contrast_without(const picture *noisy, double sigma) {
-    const double all = picture_contrast(noisy), rest = all * all - sigma * sigma;
-    return sqrt(fmax(rest, sigma * sigma / 100));
-}
-
 /* ---- the program ------------------------------------------------------------------------------------------------- */
 
-static settings chosen = {{0, 256, 30, 1, 1, 80000, 0, 0}, 0, 0, NULL, NULL, NULL}; /* the defaults */
+static settings chosen = {{0, 256, 30, 1, 1, 80000, 0}, 0, 0, NULL, NULL, NULL}; /* the defaults */
 
 static const option options[] = {
     {"The noise", NULL, OPTION_HEADING, NULL, 0, NULL},
@@ -164,7 +158,6 @@ int main(int argc, char **argv) {
     start = wall_clock();
     filled = picture_again(&noisy);
     picture_fill_hidden(&filled);
-    s->how.contrast = contrast_without(&filled, s->how.sigma);
     D = denoise_learn(&ctx, &filled, &s->how, &p, NULL);
     mean = denoise_with(&ctx, &filled, &s->how, p, D, &out);
     free(D);

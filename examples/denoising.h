@@ -10,7 +10,6 @@ typedef struct denoising {
     uint64_t seed;
     int patches;  /* to learn from */
     double gamma; /* in colour: how much more the channels' means count; 0: they are left out of patches, as in grey pictures */
-    double contrast; /* the standard deviation of the picture without its noise; 0: that of a usual photograph */
 } denoising;
 
 /* ---- the method -------------------------------------------------------------------------------------------------- */
@@ -51,13 +50,17 @@ static shs_omp_options denoise_coding(const denoising *how, int p, int channels)
     return coding;
 }
 
+/* The picture's contrast without its noise: at least a tenth of the noise, of which an even picture's estimate consists. */
+static double denoise_contrast(const picture *noisy, double sigma) {
+    const double all = picture_contrast(noisy), rest = all * all - sigma * sigma;
+    return sqrt(fmax(rest, sigma * sigma / 100));
+}
+
 /* The weight of a noisy pixel in the average with the patches over it: Elad and Aharon's 30/sigma, for photographs of 0 to 255,
    but no more than 0.45 contrast/sigma, which is Python's: 30 would leave most of the noise in a dark picture, or in 12 bits of a
    file of 16. */
-static shs_real denoise_own_weight(const denoising *how) {
-    double most = 30;
-    if (how->contrast > 0) most = fmin(most, 0.45 * how->contrast);
-    return (shs_real)(most / how->sigma);
+static shs_real denoise_own_weight(const picture *noisy, double sigma) {
+    return (shs_real)(fmin(30, 0.45 * denoise_contrast(noisy, sigma)) / sigma);
 }
 
 /* Learns how->atoms atoms of *p values from random patches, with hidden pixels only where there are too few without; so these
@@ -154,7 +157,7 @@ static shs_status denoise_as_rank(const shs_context *ctx, void *arg) {
 
 /* Batch by batch, by each rank. Returns the number of atoms. */
 static size_t denoise_by_batches(const shs_context *ctx, const shs_image *image, const denoising *how, int p, const shs_real *D,
-                                 picture *out) {
+                                 shs_real own_weight, picture *out) {
     const size_t pixels = elements(image->height, image->width), values = values_of(pixels, image->channels);
     const size_t atoms = elements(how->atoms, p), batch = DENOISE_BATCH;
     const int ranks = number_or(example_ranks.count, 1), in_colour = denoise_in_colour(how, image->channels);
@@ -187,7 +190,7 @@ static size_t denoise_by_batches(const shs_context *ctx, const shs_image *image,
         for (i = 0; i < values && r > 0; i++) w->parts[0].sum[i] += w->parts[r].sum[i];
         for (i = 0; i < pixels && r > 0; i++) w->parts[0].weight[i] += w->parts[r].weight[i];
     }
-    check(shs_patches_average(ctx, image, denoise_own_weight(how), w->parts[0].sum, w->parts[0].weight, out->pixels),
+    check(shs_patches_average(ctx, image, own_weight, w->parts[0].sum, w->parts[0].weight, out->pixels),
           "averaging patches");
     for (r = 0; r < ranks; r++) {
         w->parts[r].codes.m = batch;
@@ -206,6 +209,7 @@ static size_t denoise_by_batches(const shs_context *ctx, const shs_image *image,
 static double denoise_with(const shs_context *ctx, const picture *noisy, const denoising *how, int p, const shs_real *D,
                            picture *out) {
     const shs_image image = picture_image(noisy);
+    const shs_real own_weight = denoise_own_weight(noisy, how->sigma);
     shs_patches all = SHS_ZERO;
     shs_omp_options coding;
     shs_omp_report report = SHS_ZERO;
@@ -213,9 +217,9 @@ static double denoise_with(const shs_context *ctx, const picture *noisy, const d
     all.width = all.height = DENOISE_PATCH;
     patches = (double)shs_patches_count(&image, &all, NULL);
     if (denoise_in_colour(how, image.channels) || example_ranks.count)
-        return (double)denoise_by_batches(ctx, &image, how, p, D, out) / patches;
+        return (double)denoise_by_batches(ctx, &image, how, p, D, own_weight, out) / patches;
     coding = denoise_coding(how, p, image.channels);
-    check(shs_patches_approximate(ctx, &image, &all, how->atoms, D, p, &coding, denoise_own_weight(how), out->pixels, &report),
+    check(shs_patches_approximate(ctx, &image, &all, how->atoms, D, p, &coding, own_weight, out->pixels, &report),
           "coding the patches");
     return (double)report.nonzeros / patches;
 }

@@ -17,6 +17,11 @@ ran=
 checks_of() { # path
     case $1 in
         examples/python/* | examples/hypercube/*.h | tests/python/*) echo test-python ;;
+        # The page, the lessons and Python's tests compute what these programs compute.
+        examples/denois* | examples/inpaint* | examples/filling.h | examples/missing.h | examples/picture.h)
+            echo test-playground test-python test-course
+            ;;
+        examples/superres.c | examples/example.h) echo test-python ;;
         examples/mpi/* | tests/programs/test_mpi*) echo test-mpi ;;
         examples/playground/* | tests/programs/test_playground*) echo test-playground ;;
         examples/papers/* | tests/programs/test_papers*) echo papers ;;

@@ -305,7 +305,7 @@ static void repair(void) {
     picture clean = clean_picture();
     picture noisy = add_noise(&clean, 25, 1), gaps;
     picture out = picture_create(clean.width, clean.height, 1);
-    denoising how = {25, 256, 10, 1, 1, 40000, 0, 0};
+    denoising how = {25, 256, 10, 1, 1, 40000, 0};
     inpainting filling = {1, 8, 256, 5, 1};
     double before, after, filled;
     shs_real *D;

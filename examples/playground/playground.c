@@ -262,7 +262,6 @@ EMSCRIPTEN_KEEPALIVE void repair_picture(int width, int height, double sigma, in
         how.parallel_atoms = 1;
         how.seed = number;
         how.gamma = 0;
-        how.contrast = 0;
         how.patches = INPAINT_TRAINING; /* half of what denoise takes: someone waits for it */
         about.p = DENOISE_PATCH * DENOISE_PATCH;
         D = denoise_learn(&ctx, &damaged, &how, &p, &report);
