@@ -1210,6 +1210,7 @@ typedef struct shs_ksvd_options {
     int coherence_rounds;           /* 0 = 5 */
     int nonnegative;                /* non-zero: atoms and codes are >= 0; of AK-SVD, SGK and K-SVD, and not with missing values,
                                        regularisation, incoherence or coherence; no engine */
+    int missing_as_zero;            /* non-zero: an atom counts missing values as zeros; zero: it does not count them */
     const shs_real *test;           /* p x test_m: signals that are not learnt from, for rmse_test; NULL = none. coding's sparsity
                                        and tolerance limit them, or where both are 0 the default sparsity */
     size_t test_m;
@@ -1252,13 +1253,15 @@ SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, size_t m, cons
    an error after an update (one), and an atom replaced by the worst signal (three).
 
    With a mask, or skip_nan, AK-SVD and SGK learn from the values present (other rules, regularisation, incoherence and
-   coherence: SHS_BAD_OPTIONS); engines do not. Let M_i mark the values present in signal i, and F = M.(Y - the other atoms'
-   part) on the signals that use the atom: d = F x' / |F x'|, and x_i = d'F_i / |M_i.d|^2 for AK-SVD. With a mask an update may
-   raise the error; the best dictionary is kept all the same. A value of an atom shrinks if few of the atom's signals have it:
-   where the same values are missing in many signals, atoms are wrong, while values missing at random do little harm. Errors
-   count the values present, and rmse divides by the root of their number. Missing values are zeros in replacements and starts,
-   and `test` has none. A value present in none of an atom's signals becomes 0 in the atom; a signal without any value has no
-   atoms. This takes p m more values and p m more bytes.
+   coherence: SHS_BAD_OPTIONS); engines do not. Let M_i mark the values present in signal i, and E = M.(Y - DX) on the signals
+   that use the atom: d = normalise(d + E x' / (M x.x' + 0.1 (1 - M) x.x')), value by value, and x_i = d'(M_i.F_i) / |M_i.d|^2 for
+   AK-SVD, with F = E + d x of the old d. Without the 0.1 that is least squares of the values present, with it a shorter step
+   where few have one. AK-SVD with N~ = 1 never raises the error. Values may be missing at random, or the same in many signals.
+   With missing_as_zero d = normalise((M.F) x'), as in Irofti's and Dumitrescu's DL-Box: a value of an atom shrinks by the part of
+   its signals that lack it, so atoms are wrong where many signals lack the same values, and an update may raise the error.
+   Errors count the values present, and rmse divides by the root of their number. Missing values are zeros in replacements and
+   starts, and `test` has none. A value present in none of an atom's signals becomes 0 in the atom; a signal without any value has
+   no atoms. This takes p m more values and p m more bytes, and p n more values of each reduction.
 
    Signals may be in any unit in which shs_wide holds fourth powers of their values; beyond that atoms may stay as they are. The
    worst signal is found by squares in shs_real. Engines take signals whose largest value is within 2^-63 and 2^63 (2^-255 and 2^255
@@ -14008,10 +14011,10 @@ SHS__PUBLIC shs_status shs_lasso_gram(const shs_context *ctx, int n, size_t m, c
    (shs__coder_layout); each coding is shs__coder_dictionary and shs__coder_run of section 6, which forms E behind each chunk.
    IPR (shs__dl_decorrelate) ends the last round; shs__dl_final_codes are the codes of the result.
 
-   What differs from rule to rule is a row of shs__dl_rules. Missing values: shs__dl_session_mask (coding), shs__dl_gather_chunk
-   (sums F x', so that shs__dl_directions has nothing to add), shs__dl_present_code (renewed codes). Nonnegative: shs__dl_take_atom,
-   shs__dl_code_kept, shs__dl_nonnegative_atom (starts, replacements). mu: shs__dl_stage_solve, shs__dl_new_code. gamma:
-   shs__dl_take_atom. (mu is the option regularisation, gamma incoherence.)
+   What differs from rule to rule is a row of shs__dl_rules. Missing values: shs__dl_session_mask (coding, and E of 0 there),
+   shs__dl_gather_chunk (sums of x^2 for each value), shs__dl_missing, shs__dl_present_code (renewed codes). Nonnegative:
+   shs__dl_take_atom, shs__dl_code_kept, shs__dl_nonnegative_atom (starts, replacements). mu: shs__dl_stage_solve,
+   shs__dl_new_code. gamma: shs__dl_take_atom. (mu is the option regularisation, gamma incoherence.)
 
    `mine` is the status of this rank alone. A rank that fails still takes part in the next reduction, which tells the others. */
 
@@ -14293,7 +14296,8 @@ typedef struct shs__dl_group {
     shs_wide *overlap; /* d_old'd_new of each atom */
     shs_real *x_new;   /* one a use */
     shs__dl_stretch *stretches;
-    shs_real *stretch_sums; /* p a stretch */
+    shs_real *stretch_sums; /* sums_a_stretch for each */
+    size_t sums_a_stretch;  /* p; 2 p where values are missing */
 } shs__dl_group;
 
 /* Where values are missing. */
@@ -14301,6 +14305,8 @@ typedef struct shs__dl_mask {
     unsigned char *present; /* p x m, 1 = there is a value; NULL: all are there */
     shs_real *clean;        /* p x m: Y with zeros for missing values */
     shs_omp_options coding; /* the options with `present` as the mask */
+    shs_real *ones;         /* p */
+    shs_wide *seen;         /* p x the atoms of a group: sum of x^2 of those uses that have each value; reduced with the sums */
     size_t here;            /* values that are present here */
 } shs__dl_mask;
 
@@ -14385,7 +14391,8 @@ typedef struct shs__dl_learner {
     shs__dl_session session;
     shs__dl_test test;
     shs_real *D;            /* p x n */
-    shs_wide *sums;         /* (p + 1) (n + SHS__TELLS): of a group of atoms, and their energy; signals sent to ranks */
+    shs_wide *sums;         /* (p + 1) (n + SHS__TELLS): of a group of atoms, and their energy; signals sent to ranks. Where
+                               values are missing p more for each atom */
     shs_wide *reduced;      /* n + 6 + SHS__TELLS: errors, coefficients and misses of signals; uses of atoms; a test set */
     shs_wide *gram;         /* n x n, SHS__RULE_NEEDS_WHOLE: XX' */
     shs_real *d_before;     /* p, SHS__RULE_NEEDS_STEPS: an atom before a step */
@@ -14423,6 +14430,7 @@ SHS__PRIVATE void shs__dl_session_layout(shs__layout *l, shs__dl_learner *w, int
     if (shs__omp_weighted(&o->coding)) {
         s->mask.present = SHS__CARVE(l, unsigned char, SHS__PRODUCT(p, m, 1));
         s->mask.clean = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, m, 1));
+        s->mask.ones = SHS__CARVE(l, shs_real, p);
     }
     s->residual.sums = SHS__CARVE(l, shs_wide, shs__ctx_chunks(m, SHS__SIGNALS_A_CHUNK));
     s->uses.start = SHS__CARVE(l, size_t, n + 2);
@@ -14430,7 +14438,8 @@ SHS__PRIVATE void shs__dl_session_layout(shs__layout *l, shs__dl_learner *w, int
     s->uses.slot = SHS__CARVE(l, int, cells);
     s->group.x_new = SHS__CARVE(l, shs_real, cells);
     s->group.stretches = SHS__CARVE(l, shs__dl_stretch, stretches);
-    s->group.stretch_sums = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, stretches, 1));
+    s->group.sums_a_stretch = SHS__PRODUCT(p, 1 + shs__omp_weighted(&o->coding), 1);
+    s->group.stretch_sums = SHS__CARVE(l, shs_real, SHS__PRODUCT(s->group.sums_a_stretch, stretches, 1));
     s->group.overlap = SHS__CARVE(l, shs_wide, n);
     s->usage = SHS__CARVE(l, size_t, n);
 }
@@ -14461,6 +14470,7 @@ SHS__PRIVATE void shs__dl_session_mask(shs__dl_session *s) {
     shs__dl_mask *mask = &s->mask;
     const size_t p = (size_t)coder->over.p;
     size_t i, l;
+    for (l = 0; l < p; l++) mask->ones[l] = 1;
     for (i = 0; i < coder->m; i++) {
         shs_real *clean = mask->clean + i * p; /* the weights at first */
         shs__omp_weights(coder, i, 0, coder->over.p, clean);
@@ -14540,22 +14550,23 @@ SHS__INLINE shs_real shs__dl_code_kept(const shs__dl_session *s, shs_real x, shs
     return z;
 }
 
-/* One stretch: the sum of x e over its uses, and of x^2; or of z e and x z, with z = F'd = e'd + x d_old'd. */
+/* One stretch: the sum of x e over its uses, and of x^2; or of z e and x z, with z = F'd = e'd + x d_old'd. Where values are
+   missing, also the sum of x^2 for each value, over the uses that have it. */
 SHS__OUTLINE void shs__dl_gather_chunk(void *arg, size_t chunk, int worker) {
     const shs__dl_session *s = (const shs__dl_session *)arg;
     const shs__dl_uses *uses = &s->uses;
     const shs_atom_group *g = s->group.atoms;
     shs__dl_stretch *stretch = s->group.stretches + chunk;
     const int p = s->coder.over.p, atom = stretch->atom;
-    shs_real *sum = SHS__AT(s->group.stretch_sums, p, 0, chunk), x[SHS__COLUMNS_AT_ONCE];
+    shs_real *sum = SHS__AT(s->group.stretch_sums, s->group.sums_a_stretch, 0, chunk), *seen = sum + p;
+    shs_real x[SHS__COLUMNS_AT_ONCE];
     const shs_real *columns[SHS__COLUMNS_AT_ONCE], *d = SHS__AT(g->atoms, p, 0, atom);
-    const shs_real *before = SHS__AT(s->D_old, p, 0, g->first + atom);
     const unsigned char *present = s->mask.present;
     const shs__vector_kernels *kernels = shs__kernels_vector();
     shs__sum energy = SHS_ZERO;
     size_t u, q, count;
     (void)worker;
-    SHS__CLEAR(sum, p);
+    SHS__CLEAR(sum, s->group.sums_a_stretch);
     for (u = stretch->begin; u < stretch->end; u += count) {
         count = shs__zmin(stretch->end - u, SHS__COLUMNS_AT_ONCE);
         for (q = 0; q < count; q++) {
@@ -14571,8 +14582,8 @@ SHS__OUTLINE void shs__dl_gather_chunk(void *arg, size_t chunk, int worker) {
             x[q] *= uses->unit; /* products with E could leave the range of shs_real */
         }
         kernels->combine(p, (int)count, columns, x, sum);
-        for (q = 0; present && q < count; q++) /* F x' = E x' + x^2 M.d_old: each value of d has an energy of its own */
-            kernels->axpy_where(p, SHS__AT(present, p, 0, uses->signal[u + q]), x[q] * x[q] / uses->unit, before, sum);
+        for (q = 0; present && q < count; q++)
+            kernels->axpy_where(p, SHS__AT(present, p, 0, uses->signal[u + q]), x[q] * x[q], s->mask.ones, seen);
     }
     stretch->energy = shs__sum_value(&energy);
 }
@@ -14620,10 +14631,13 @@ SHS__PRIVATE void shs__dl_cpu_gather(const shs_context *ctx, shs__dl_session *s,
         g->energy[j] = 0;
     }
     SHS__CLEAR(g->sums, shs__cells(p, g->count));
+    if (s->mask.present) SHS__CLEAR(s->mask.seen, shs__cells(p, g->count));
     shs__ctx_parallel(ctx, shs__dl_group_work(s, g, 2), stretches, shs__dl_gather_chunk, s);
     for (c = 0; c < stretches; c++) {
         const shs__dl_stretch *stretch = s->group.stretches + c;
-        shs__la_axpy_wide(p, back, SHS__AT(s->group.stretch_sums, p, 0, c), SHS__AT(g->sums, p, 0, stretch->atom));
+        const shs_real *sum = SHS__AT(s->group.stretch_sums, s->group.sums_a_stretch, 0, c);
+        shs__la_axpy_wide(p, back, sum, SHS__AT(g->sums, p, 0, stretch->atom));
+        if (s->mask.present) shs__la_axpy_wide(p, back * back, sum + p, SHS__AT(s->mask.seen, p, 0, stretch->atom));
         g->energy[stretch->atom] += stretch->energy;
     }
 }
@@ -14972,18 +14986,34 @@ SHS__OUTLINE int shs__dl_unit(int p, const shs_wide *y, shs_real *d) {
     return 1;
 }
 
+/* The directions where values are missing. Each value of an atom is a least-squares problem, whose solution is
+   d_old + E x' / seen. Where few signals have the value that solution follows their noise, so the step is shortened by a tenth of
+   the energy that is not seen. Any step up to the solution lowers the error. */
+SHS__PRIVATE void shs__dl_missing(const shs__dl_learner *w, const shs_atom_group *g, const shs_real *before) {
+    const shs_wide *seen = w->session.mask.seen;
+    const size_t p = (size_t)w->p;
+    size_t i;
+    for (i = 0; i < shs__cells(g->count, w->p); i++) {
+        shs_wide *y = g->sums + i, unseen = g->energy[i / p] - seen[i];
+        if (w->o->missing_as_zero) *y += seen[i] * (shs_wide)before[i];
+        else if (seen[i] > 0) *y = (shs_wide)before[i] + *y / (seen[i] + SHS__WIDE_C(0.1) * shs__wmax(unseen, 0));
+        else *y = 0;
+    }
+}
+
 /* The sums of a group over all ranks, and what the rule makes of them: directions. mine: the status of this rank so far, also
    SHS_CANCELLED. */
 SHS__PRIVATE shs_status shs__dl_directions(shs__dl_learner *w, const shs_atom_group *g, shs_status mine) {
-    const size_t count = (size_t)g->count, p = (size_t)w->p;
-    const shs_real *before = SHS__AT(w->session.D_old, p, 0, g->first);
+    const size_t count = (size_t)g->count, sums = w->session.group.sums_a_stretch;
+    const shs_real *before = SHS__AT(w->session.D_old, w->p, 0, g->first);
     shs_status status;
+    w->session.mask.seen = g->energy + count;
     if (mine == SHS_OK) mine = shs__dl_stage_gather(w, g);
-    status = shs__ctx_reduce_well(w->ctx, mine, g->sums, (p + 1) * count, SHS_REDUCE_SUM);
+    status = shs__ctx_reduce_well(w->ctx, mine, g->sums, (sums + 1) * count, SHS_REDUCE_SUM);
     if (status == SHS_OK && g->gram) status = shs__ctx_reduce(w->ctx, g->gram, count * count, SHS_REDUCE_SUM);
     if (status != SHS_OK) return status;
-    if (shs__omp_weighted(&w->o->coding)) return SHS_OK; /* where values are missing the sums are F x' as they come */
-    w->rule->directions(w->p, g, before);
+    if (shs__omp_weighted(&w->o->coding)) shs__dl_missing(w, g, before);
+    else w->rule->directions(w->p, g, before);
     return SHS_OK;
 }
 
@@ -15694,7 +15724,7 @@ SHS__PRIVATE void shs__dl_layout(shs__layout *l, shs__dl_learner *w, int stride,
     if (o->test_m > 0) shs__dl_test_layout(l, w);
     w->D = SHS__CARVE(l, shs_real, atoms);
     w->best.D = SHS__CARVE(l, shs_real, atoms);
-    w->sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT((size_t)p + 1, n + SHS__TELLS, 1));
+    w->sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT(w->session.group.sums_a_stretch + 1, n + SHS__TELLS, 1));
     w->reduced = SHS__CARVE(l, shs_wide, n + 6 + SHS__TELLS);
     w->flagged = SHS__CARVE(l, unsigned char, n);
     shs__dl_panel_layout(l, &w->panel, p, w->n);
@@ -15854,6 +15884,7 @@ SHS__OUTLINE uint64_t shs__dl_imprint(uint64_t print, const shs__dl_learner *w, 
                            o->regularised_iterations,
                            o->coherence_rounds,
                            o->nonnegative != 0,
+                           o->missing_as_zero != 0,
                            (int)o->coding.selection};
     const shs_wide values[] = {(shs_wide)o->prune_coherence,      o->stop_improvement,      (shs_wide)o->regularisation,
                                (shs_wide)o->regularisation_decay, (shs_wide)o->incoherence, (shs_wide)o->coherence};

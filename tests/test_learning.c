@@ -321,6 +321,7 @@ static void test_golden_masked(void **state) {
     o.coding.sparsity = 4;
     o.coding.mask = mask;
     o.coding.ldm = 64;
+    o.missing_as_zero = 1;
     o.start = SHS_START_GIVEN;
     o.replace = SHS_REPLACE_LEAVE;
     o.keep = SHS_KEEP_LAST;
@@ -454,40 +455,157 @@ static void test_masked_unseen(void **state) {
     free(mask);
 }
 
+/* The hidden atoms, 30 of 20 values, of signals of three atoms each. */
+enum { HIDDEN_P = 20, HIDDEN_N = 30, HIDDEN_M = 3000 };
+
+static shs_real *hidden_signals(shs_random *random, shs_real *truth) {
+    shs_real *Y = (shs_real *)calloc(HIDDEN_P * HIDDEN_M, sizeof *Y);
+    int i, k, l;
+    assert_ok(shs_dictionary_random(HIDDEN_P, HIDDEN_N, truth, HIDDEN_P, 6));
+    for (i = 0; i < HIDDEN_M; i++)
+        for (k = 0; k < 3; k++) {
+            const shs_real x = (shs_real)shs_random_normal(random);
+            const int j = (int)((double)shs_random_uniform(random) * HIDDEN_N);
+            for (l = 0; l < HIDDEN_P; l++) Y[i * HIDDEN_P + l] += x * truth[j * HIDDEN_P + l];
+        }
+    return Y;
+}
+
+/* How many hidden atoms an atom of D is alike to. */
+static int found_atoms(const shs_real *truth, const shs_real *D, double alike) {
+    int j, k, found = 0;
+    for (j = 0; j < HIDDEN_N; j++) {
+        double best = 0;
+        for (k = 0; k < HIDDEN_N; k++) best = fmax(best, fabs(inner(HIDDEN_P, truth + HIDDEN_P * j, D + HIDDEN_P * k)));
+        found += best > alike;
+    }
+    return found;
+}
+
 /* The hidden atoms are found though 30 % of all values are missing. */
 static void test_masked_recovery(void **state) {
-    enum { RP = 20, RN = 30, RM = 3000 };
-    shs_real *truth = (shs_real *)malloc(RP * RN * sizeof *truth), *D = (shs_real *)malloc(RP * RN * sizeof *D);
-    shs_real *Y = (shs_real *)calloc(RP * RM, sizeof *Y);
+    shs_real truth[HIDDEN_P * HIDDEN_N], D[HIDDEN_P * HIDDEN_N], *Y;
     shs_ksvd_options o = SHS_ZERO;
     shs_random random;
-    int i, j, k, l, found = 0;
+    int i;
     (void)state;
     shs_random_seed(&random, 5);
-    assert_ok(shs_dictionary_random(RP, RN, truth, RP, 6));
-    for (i = 0; i < RM; i++) {
-        for (k = 0; k < 3; k++) {
-            shs_real x = (shs_real)shs_random_normal(&random);
-            j = (int)((double)shs_random_uniform(&random) * RN);
-            for (l = 0; l < RP; l++) Y[i * RP + l] += x * truth[j * RP + l];
-        }
-        for (l = 0; l < RP; l++)
-            if (shs_random_uniform(&random) < (shs_wide)0.3) Y[i * RP + l] = (shs_real)NAN;
-    }
+    Y = hidden_signals(&random, truth);
+    for (i = 0; i < HIDDEN_P * HIDDEN_M; i++)
+        if (shs_random_uniform(&random) < (shs_wide)0.3) Y[i] = (shs_real)NAN;
     o.iterations = 40;
     o.coding.sparsity = 3;
     o.coding.skip_nan = 1;
     o.seed = 7;
-    assert_ok(shs_ksvd_ex(NULL, RP, RN, RM, Y, RP, &o, D, RP, NULL, NULL));
-    for (j = 0; j < RN; j++) {
-        double best = 0;
-        for (k = 0; k < RN; k++) best = fmax(best, fabs(inner(RP, truth + RP * j, D + RP * k)));
-        found += best > 0.98;
-    }
-    assert_in_range(found, RN - 3, RN);
-    free(truth);
-    free(D);
+    assert_ok(shs_ksvd_ex(NULL, HIDDEN_P, HIDDEN_N, HIDDEN_M, Y, HIDDEN_P, &o, D, HIDDEN_P, NULL, NULL));
+    assert_in_range(found_atoms(truth, D, 0.98), HIDDEN_N - 3, HIDDEN_N);
     free(Y);
+}
+
+/* So are they where 80 % of the signals lack the same five values: atoms that count these as zeros are found by few. */
+static void test_masked_pattern(void **state) {
+    shs_real truth[HIDDEN_P * HIDDEN_N], D[HIDDEN_P * HIDDEN_N], *Y;
+    int i, l, as_zero;
+    (void)state;
+    for (as_zero = 0; as_zero < 2; as_zero++) {
+        shs_ksvd_options o = SHS_ZERO;
+        shs_random random;
+        shs_random_seed(&random, 5);
+        Y = hidden_signals(&random, truth);
+        for (i = 0; i < HIDDEN_M; i++)
+            for (l = 0; i % 5 > 0 && l < 5; l++) Y[i * HIDDEN_P + l] = (shs_real)NAN;
+        o.iterations = 40;
+        o.coding.sparsity = 3;
+        o.coding.skip_nan = 1;
+        o.missing_as_zero = as_zero;
+        o.seed = 7;
+        assert_ok(shs_ksvd_ex(NULL, HIDDEN_P, HIDDEN_N, HIDDEN_M, Y, HIDDEN_P, &o, D, HIDDEN_P, NULL, NULL));
+        if (as_zero) assert_in_range(found_atoms(truth, D, 0.98), 0, HIDDEN_N / 3);
+        else assert_in_range(found_atoms(truth, D, 0.98), HIDDEN_N - 5, HIDDEN_N);
+        free(Y);
+    }
+}
+
+/* Of one value of an atom, over the signals: x^2; x^2 and x e of those that have the value. */
+typedef struct masked_sums {
+    double energy, seen, cross;
+} masked_sums;
+
+/* An atom becomes d + E x' / (seen + 0.1 unseen), at unit norm: one iteration from given atoms, all from the same E. */
+static void test_masked_update(void **state) {
+    enum { ATOM = 3 };
+    shs_real *Y = small_signals(), D[P * N], start[P * N], expected[P];
+    unsigned char *mask = (unsigned char *)malloc(P * M);
+    shs_codes codes;
+    shs_omp_report coded = SHS_ZERO;
+    size_t i;
+    int l, k;
+    double norm2 = 0;
+    shs_ksvd_options o = small_options();
+    (void)state;
+    for (i = 0; i < P * M; i++) mask[i] = (unsigned char)((i / P) % 4 == 0 || i % P > 3);
+    assert_ok(shs_dictionary_random(P, N, start, P, 3));
+    memcpy(D, start, sizeof D);
+    o.update = SHS_UPDATE_SGK;
+    o.parallel_atoms = N; /* all from the same E */
+    o.start = SHS_START_GIVEN;
+    o.replace = SHS_REPLACE_LEAVE;
+    o.keep = SHS_KEEP_LAST;
+    o.iterations = 1;
+    o.coding.mask = mask;
+    o.coding.ldm = P;
+    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, NULL));
+    assert_ok(shs_codes_create(NULL, M, o.coding.sparsity, &codes));
+    assert_ok(shs_omp_ex(&serial, P, N, start, P, M, Y, P, &o.coding, &codes, NULL, &coded));
+    for (l = 0; l < P; l++) {
+        masked_sums s = {0, 0, 0};
+        for (i = 0; i < M; i++) {
+            double e = (double)Y[i * P + (size_t)l], x = 0;
+            for (k = 0; k < codes.used[i]; k++) {
+                const int atom = codes.atoms[i * (size_t)codes.stride + (size_t)k];
+                const double coefficient = (double)codes.coefs[i * (size_t)codes.stride + (size_t)k];
+                e -= (double)start[atom * P + l] * coefficient;
+                if (atom == ATOM) x = coefficient;
+            }
+            s.energy += x * x;
+            if (!mask[i * P + (size_t)l]) continue;
+            s.seen += x * x;
+            s.cross += x * e;
+        }
+        assert_true(s.seen > 0);
+        expected[l] = (shs_real)((double)start[ATOM * P + l] + s.cross / (s.seen + 0.1 * (s.energy - s.seen)));
+        norm2 += (double)expected[l] * (double)expected[l];
+    }
+    for (l = 0; l < P; l++) expected[l] /= (shs_real)sqrt(norm2);
+    assert_all_close(P, D + ATOM * P, expected, BY_TYPE(1e-5, 1e-12));
+    shs_codes_free(NULL, &codes);
+    free(Y);
+    free(mask);
+}
+
+/* Where values are missing, at random or the same ones, no sweep of AK-SVD raises the error. */
+static void test_masked_descends(void **state) {
+    shs_real *Y = small_signals(), D[P * N];
+    unsigned char *mask = (unsigned char *)malloc(P * M);
+    shs_ksvd_record history[20];
+    shs_ksvd_report report = SHS_ZERO;
+    int k, pattern;
+    size_t i;
+    (void)state;
+    report.history = history;
+    for (pattern = 0; pattern < 2; pattern++) {
+        shs_ksvd_options o = small_options();
+        for (i = 0; i < P * M; i++) mask[i] = (unsigned char)(pattern ? i / P % 8 == 0 || i % P > 5 : i * 7 % 11 > 4);
+        o.coding.mask = mask;
+        o.coding.ldm = P;
+        o.iterations = 20;
+        o.rmse_after_update = 1;
+        o.replace = SHS_REPLACE_LEAVE;
+        assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
+        for (k = 0; k < 20; k++) assert_true(history[k].rmse_update <= history[k].rmse_coding * BY_TYPE(1 + 1e-6, 1 + 1e-14));
+    }
+    free(Y);
+    free(mask);
 }
 
 /* What is not defined with missing values is refused. */
@@ -3121,6 +3239,9 @@ int main(void) {
         cmocka_unit_test(test_masked_not_finite),
         cmocka_unit_test(test_masked_unseen),
         cmocka_unit_test(test_masked_recovery),
+        cmocka_unit_test(test_masked_pattern),
+        cmocka_unit_test(test_masked_update),
+        cmocka_unit_test(test_masked_descends),
         cmocka_unit_test(test_golden_regularised),
         cmocka_unit_test(test_golden_incoherent), cmocka_unit_test(test_golden_incoherent_nsgk),
         cmocka_unit_test(test_golden_ipr),

@@ -698,6 +698,7 @@ static void tweak_ksvd(share *s, shs_context *ctx, int how) {
     case 27: o->nonnegative = 1; break;
     case 28: o->coding.selection = SHS_SELECT_OLS; break;
     case 29: o->coding.skip_nan = 1; break;
+    case 30: o->missing_as_zero = 1; break;
     }
 }
 
@@ -827,7 +828,7 @@ static void test_differences_are_seen(void **state) {
     for (ranks = 2; ranks <= 3; ranks++)
         for (shared = 1; shared < 5; shared++) {
             const int *part = parts[shared];
-            for (how = 0; how < 30; how++) /* limits and tolerances are a matter of those that have signals */
+            for (how = 0; how < 31; how++) /* limits and tolerances are a matter of those that have signals */
                 if (how < 18 || how > 20 || (part[0] && part[ranks - 1]))
                     check_difference(KSVD, ranks, part, 0, tweak_ksvd, how);
             for (how = 0; how < 16; how++) check_difference(ONLINE, ranks, part, 0, tweak_online, how);

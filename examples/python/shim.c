@@ -337,7 +337,7 @@ ENTRY(ksvd,
        int first_iteration, shs_replace replace, double prune_coherence, int prune_uses, shs_keep keep,
        double stop_improvement, int stop_patience, double regularisation, double regularisation_decay,
        int regularised_iterations, double incoherence, double coherence, int coherence_rounds,
-       const shs_real *test, size_t test_m, int test_ld, shs_real *D, CODES, double *history,
+       int missing_as_zero, const shs_real *test, size_t test_m, int test_ld, shs_real *D, CODES, double *history,
        double *result)) {
     CONTEXT;
     shs_ksvd_options o = SHS_ZERO;
@@ -373,6 +373,7 @@ ENTRY(ksvd,
     o.incoherence = real_of(incoherence);
     o.coherence = real_of(coherence);
     o.coherence_rounds = coherence_rounds;
+    o.missing_as_zero = missing_as_zero;
     if (iterations > 0) {
         report.history = calloc((size_t)iterations, sizeof *report.history);
         if (!report.history) return SHS_NO_MEMORY;

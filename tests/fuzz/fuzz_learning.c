@@ -62,6 +62,7 @@ static void update_of(input *in, shs_ksvd_options *o) {
         o->coherence = threshold_of(in);
         o->coherence_rounds = within(in, -1, 2);
     }
+    o->missing_as_zero = one_in(in, 4);
 }
 
 static void options_of(input *in, shs_ksvd_options *o, shs_step *steps) {

@@ -418,6 +418,7 @@ def test_learning_with_what_is_missing_and_without_negative_values():
     by_mask = sparsehs.ksvd(Y, 30, 3, 5, mask=~missing)
     assert np.array_equal(by_mask.D, sparsehs.ksvd(np.where(missing, np.nan, Y), 30, 3, 5, skip_nan=True).D)
     assert by_mask.rmse < by_mask.history["rmse_coding"][0]
+    assert not np.array_equal(by_mask.D, sparsehs.ksvd(Y, 30, 3, 5, mask=~missing, missing_as_zero=True).D)
     learnt = sparsehs.ksvd(np.abs(Y), 30, 3, 5, nonnegative=True, codes=True, test=np.abs(Y[:100]))
     assert learnt.D.min() >= 0 and learnt.codes.coefs.min() >= 0 and np.all(learnt.history["rmse_test"] > 0)
     assert sparsehs.online(np.abs(Y), 30, 3, nonnegative=True).D.min() >= 0

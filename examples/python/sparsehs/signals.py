@@ -513,6 +513,7 @@ def ksvd(Y: ArrayLike, atoms: int, sparsity: int | None = None, iterations: int 
     update           "aksvd", "sgk", "ksvd", "nsgk", "mod": how atoms are updated
     nonnegative      atoms and codes are >= 0 (aksvd, sgk, ksvd)
     mask, skip_nan   what is missing, as of omp; masked arrays say the same (aksvd, sgk)
+    missing_as_zero  atoms count what is missing as zeros, as DL-Box has it; they are wrong where many signals lack the same values
     parallel_atoms   atoms updated at a time (1)
     stop_patience, stop_improvement   stop when the best error improved by less than the part stop_improvement (0) in
                      stop_patience iterations (all iterations are run)
