@@ -12952,6 +12952,7 @@ typedef struct shs__lasso_signal {
     shs_wide free_gap; /* with lambda2: the gap by shs__lasso_part, of an exact look */
     shs_real lambda1, most, largest;             /* most: the largest |d_j'y|; largest: the largest |d_j'r - lambda2 x_j| */
     int sweeps, cut, support;
+    int by_sets;         /* sweeps have not reached an earlier lambda's gap: active sets begin from its codes */
     shs_real *alpha, *r; /* D'r, padded; by the Gram matrix alone r is alpha */
     shs_wide *exact;     /* r before it was rounded */
 } shs__lasso_signal;
@@ -13646,12 +13647,14 @@ SHS__OUTLINE void shs__lasso_sets(const shs__lasso *q, shs__lasso_signal *s, con
     if (!(s->objective <= least)) shs__lasso_go_back(q, s, w, best);
 }
 
-/* A signal descends as long as that is the faster way, and goes on with active sets. */
+/* A signal descends as long as that is the faster way, and goes on with active sets. Where atoms are alike, sweeps would leave each
+   lambda a crowd of atoms, which active sets drop one by one. */
 SHS__PRIVATE void shs__lasso_approach(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, shs_wide target) {
     int k;
-    if (q->c.over.use_gram && s->sweeps < SHS__LASSO_DESCENTS) {
+    if (q->c.over.use_gram && !s->by_sets && s->sweeps < SHS__LASSO_DESCENTS) {
         shs__lasso_descend(q, s, w, target);
         if (s->gap <= target || s->sweeps >= q->sweeps) return;
+        s->by_sets = 1;
         if (shs__lasso_crowded(q, s)) { /* more atoms than can be independent: sets begin from none */
             for (k = 0; k < s->support; k++) w->x[w->support[k]] = 0;
             s->support = 0;
@@ -13758,7 +13761,10 @@ SHS__PRIVATE void shs__lasso_chunk(void *arg, size_t chunk, int worker) {
             const size_t at = (size_t)which * c->m + first + i;
             w->active[i] = s;
             s->at = first + i;
-            if (which == 0) s->norm2 = shs__coder_norm2(c, s->at);
+            if (which == 0) {
+                s->norm2 = shs__coder_norm2(c, s->at);
+                s->by_sets = 0;
+            }
             if (q->descended) continue;
             if (which == 0) shs__codes_end(c->codes, at, 0);
             else { /* a warm start */
