@@ -21182,7 +21182,11 @@ SHS__OUTLINE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_opt
         if (kind == SHS__FIT_OF_RX) share = 1;
         if (kind == SHS__FIT_OF_ICA) share = SHS__FAINT_BAND;
     }
-    return shs__pca_few(px, o, share, pca);
+    status = shs__pca_few(px, o, share, pca);
+    if (status != SHS_OK || kind != SHS__FIT_OF_ICA || share > 0 || o->eigenvalue_at_least > 0) return status;
+    if (shs__pca_whitening_rank(o->precise, pca->components, pca->eigenvalues) >= o->components) return SHS_OK;
+    shs_pca_free(px->ctx, pca); /* again, as in shs__pca_find_lost */
+    return shs__pca_few(px, o, SHS__FAINT_BAND, pca);
 }
 
 /* ---- transforms ------------------------------------------------------------------------------------- >>transforms */
