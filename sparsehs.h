@@ -20165,9 +20165,9 @@ SHS__PUBLIC size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube
    From a call to its loop. The calls that fit are shs__pca_cube (>>pca_calls): it checks, meets the other ranks
    (shs__pca_meet), fits and maps. Fits are shs__pca_pixels: by shs__pca_few if there are few pixels, else by shs__pca_dense.
    The latter takes the moments of all ranks (shs__px_all_moments: a pass, shs__px_add_moments, then shs_moments_reduce) and
-   calls shs__pca_fit_moments: shs__pca_fit_statistics (mean and covariance), shs_eigh, shs__pca_finish. MNF adds shs__pca_noise
-   and shs__pca_fit_noise, RX may go by shs__rx_robust. The map is a second pass, shs__pixels_map. Section 9 follows both passes
-   to their loop. */
+   calls shs__pca_fit_moments: shs__pca_fit_statistics (mean and covariance), shs_eigh, shs__pca_finish. RX and FastICA may need
+   a second shs_eigh, in other units of bands (shs__pca_find_lost). MNF adds shs__pca_noise and shs__pca_fit_noise, RX may go by
+   shs__rx_robust. The map is a second pass, shs__pixels_map. Section 9 follows both passes to their loop. */
 
 /* ---- the naive twins --------------------------------------------------------------------------------- >>pca_naive */
 
