@@ -1820,8 +1820,8 @@ typedef struct shs_ica_options {
     uint32_t start_canary;
     int components;               /* m; 0 = by eigenvalue_at_least, or all above rounding: 1e-6 of the first eigenvalue, 1e-12 with
                                      SHS_PRECISION_ALWAYS or in double. Where rounding may hide some of them, bands with less than
-                                     2^-10 of the largest variance count in other units: a loud channel hides no other one. With m
-                                     and a threshold, fewer than m that reach it are SHS_RANK_TOO_LOW */
+                                     about 1000 times that share of the largest variance count in other units: a loud channel hides
+                                     no other one. With m and a threshold, fewer than m that reach it are SHS_RANK_TOO_LOW */
     shs_wide eigenvalue_at_least; /* the threshold T of the paper, as of shs_pca_options */
     shs_contrast contrast;
     shs_ica_approach approach;
@@ -20549,16 +20549,22 @@ SHS__PRIVATE int shs__pca_rank(int found, const shs_wide *values, shs_wide share
     return rank;
 }
 
-/* How many are above the rounding of whitened pixels. */
+/* The share of whitened pixels that is rounding. */
+SHS__PRIVATE shs_wide shs__pca_whitening_eps(shs_precision precise) {
+    if (precise == SHS_PRECISION_ALWAYS) return SHS__RANK_EPS;
+    return SHS__RANK_EPS_OF_REAL;
+}
+
+/* How many are above it. */
 SHS__PRIVATE int shs__pca_whitening_rank(shs_precision precise, int found, const shs_wide *values) {
-    if (precise == SHS_PRECISION_ALWAYS) return shs__pca_rank(found, values, SHS__RANK_EPS);
-    return shs__pca_rank(found, values, SHS__RANK_EPS_OF_REAL);
+    return shs__pca_rank(found, values, shs__pca_whitening_eps(precise));
 }
 
 /* 2^-20. The share for MNF: with noise of less than n dimensions ratios depend on units, so that only bands far below get one. */
 #define SHS__FAINT_NOISE SHS__WIDE_C(9.5367431640625e-7)
-/* 2^-10. The share for FastICA: a trigger channel must not hide the others, and a cube's dark bands are no channels. */
-#define SHS__FAINT_BAND SHS__WIDE_C(9.765625e-4)
+/* The share for FastICA, of which rounding takes a thousandth: a trigger channel must not hide the others, and a cube's dark bands
+   are no channels. What pixels of 32 bits round of these would count as components. */
+SHS__PRIVATE shs_wide shs__pca_faint_band(shs_precision precise) { return 1024 * shs__pca_whitening_eps(precise); }
 
 /* C_ij / (unit_i unit_j), where the product of two units may underflow; to may be C. */
 SHS__PRIVATE void shs__pca_divide_units(int n, const shs_wide *C, int ldc, const shs_wide *unit, shs_wide *to) {
@@ -20698,7 +20704,7 @@ SHS__PRIVATE shs_status shs__pca_find_lost(const shs_context *ctx, shs__fit_kind
     if (kind == SHS__FIT_OF_RX && rounded) return shs__pca_fit_in_units(ctx, 1, f);
     if (kind != SHS__FIT_OF_ICA || o->eigenvalue_at_least > 0) return SHS_OK;
     if (rounded || shs__pca_whitening_rank(o->precise, f->found, f->values) < f->found)
-        return shs__pca_fit_in_units(ctx, SHS__FAINT_BAND, f);
+        return shs__pca_fit_in_units(ctx, shs__pca_faint_band(o->precise), f);
     return SHS_OK;
 }
 
@@ -21180,13 +21186,13 @@ SHS__OUTLINE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_opt
     if (mnf) return shs__mnf_few(px, o, pca);
     if (shs__pca_of_all(o, px->view.used)) {
         if (kind == SHS__FIT_OF_RX) share = 1;
-        if (kind == SHS__FIT_OF_ICA) share = SHS__FAINT_BAND;
+        if (kind == SHS__FIT_OF_ICA) share = shs__pca_faint_band(o->precise);
     }
     status = shs__pca_few(px, o, share, pca);
     if (status != SHS_OK || kind != SHS__FIT_OF_ICA || share > 0 || o->eigenvalue_at_least > 0) return status;
     if (shs__pca_whitening_rank(o->precise, pca->components, pca->eigenvalues) >= o->components) return SHS_OK;
     shs_pca_free(px->ctx, pca); /* again, as in shs__pca_find_lost */
-    return shs__pca_few(px, o, SHS__FAINT_BAND, pca);
+    return shs__pca_few(px, o, shs__pca_faint_band(o->precise), pca);
 }
 
 /* ---- transforms ------------------------------------------------------------------------------------- >>transforms */

@@ -1140,7 +1140,34 @@ static void test_loud_channel(void **state) {
     free(plain);
 }
 
-/* The same of few pixels with many bands. */
+/* Bands that vary a thousand times less than the others are no channels: what 32 bits round of them is no component. */
+static void test_rounding_of_dark_bands(void **state) {
+    enum { BANDS = 8, BRIGHT = 6, SOURCES = 4 };
+    plain_cube p = mixed_cube(50, 60, BANDS, SOURCES, 0, 5);
+    int bright, precise;
+    size_t i;
+    (void)state;
+    for (i = 0; i < values_of(&p); i++)
+        if (i % BANDS >= BRIGHT) p.x[i] *= 1e-3;
+    for (bright = 0; bright < 2; bright++) {
+        shs_cube cube;
+        for (i = 0; i < values_of(&p); i++) p.x[i] += bright ? 99 : 1;
+        cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
+        for (precise = 0; precise < 2; precise++) {
+            shs_ica_options o = options_of(0, SHS_CONTRAST_TANH, SHS_APPROACH_SYMMETRIC, SHS_ROUTE_AUTO);
+            shs_ica ica;
+            o.precise = precision_of(precise);
+            ica = fit(NULL, &cube, &o);
+            assert_int_equal(ica.components, SOURCES);
+            check_ica(&ica);
+            shs_ica_free(NULL, &ica);
+        }
+        cube_free(&cube);
+    }
+    free(p.x);
+}
+
+/* A loud band beside few pixels with many bands. */
 static void test_loud_band_of_few_pixels(void **state) {
     enum { PIXELS = 20, BANDS = 64 };
     plain_cube p = new_plain(1, PIXELS, BANDS);
@@ -1597,6 +1624,7 @@ int main(void) {
         cmocka_unit_test(test_layouts_give_one_answer),
         cmocka_unit_test(test_large_offsets),
         cmocka_unit_test(test_loud_channel),
+        cmocka_unit_test(test_rounding_of_dark_bands),
         cmocka_unit_test(test_loud_band_of_few_pixels),
         cmocka_unit_test(test_missing_pixels),
         cmocka_unit_test(test_transform_and_inverse),
