@@ -1872,12 +1872,13 @@ typedef struct shs_ica {
 
 /* Signs are fixed as in PCA, by each row of unmixing. The same seed gives the same bits for every number of threads.
    SHS_RANK_TOO_LOW: more components than the pixels have dimensions. SHS_NOT_FINITE, in the float build: also of pixels that
-   all lie below about 1e-38, whose whitening matrix float does not hold. A component has converged (component[].converged;
-   no error if not) if one plain step from the returned rotation, made orthogonal as above, turns it by 1 - |cos| of at most
-   the tolerance. The float build sums in single precision, with `precise` too, and resolves the turn to about (1e-6 /
-   kurtosis)^2 / 2. A tolerance below 1e-8 then bounds only the change between two steps. If the resolution is worse than
-   1e-8 and than the tolerance (a kurtosis below 0.007; with y^2, a skewness below 0.005), the component counts as not
-   converged, and `change` includes the uncertainty: use a larger tolerance or the double build. */
+   all lie below about 1e-38, whose whitening matrix float does not hold. A band that varies by less than 1e-31 (double: 1e-154,
+   NO_DOUBLE: 1e-19), beside others that vary more, counts as constant. A component has converged (component[].converged; no
+   error if not) if one plain step from the returned rotation, made orthogonal as above, turns it by 1 - |cos| of at most the
+   tolerance. The float build sums in single precision, with `precise` too, and resolves the turn to about (1e-6 / kurtosis)^2 /
+   2. A tolerance below 1e-8 then bounds only the change between two steps. If the resolution is worse than 1e-8 and than the
+   tolerance (a kurtosis below 0.007; with y^2, a skewness below 0.005), the component counts as not converged, and `change`
+   includes the uncertainty: use a larger tolerance or the double build. */
 /* Memory: as for shs_pca_fit. Whitened pixels take at most m (pixels + 8192 x threads) shs_real. Above 256 MB, and for streams,
    they are not kept: m x 8192 x threads shs_real remain. With q = m (m + 1) / 2, fourth moments take at most 18 q^2 shs_wide, and
    for each thread 768 q + q^2 / 2 shs_real. */
@@ -20523,16 +20524,21 @@ SHS__PRIVATE int shs__pca_of_all(const shs_pca_options *o, int n) {
     return !(o->variance > 0) && !(o->eigenvalue_at_least > 0);
 }
 
-/* A power of two for each band with less than `share` of the largest variance, by which it comes near that: divided by it, a
-   band in another unit is not taken for rounding. It is 1 for all others. variances lie `step` apart. Returns whether any is not. */
-SHS__PRIVATE int shs__pca_units(int n, const shs_wide *variances, int step, shs_wide share, shs_wide *unit) {
+/* The bands that get units of their own: with less than `share` of the largest variance, and more than `least`. */
+typedef struct shs__faint {
+    shs_wide share, least;
+} shs__faint;
+
+/* A power of two for each such band, by which it comes near the largest variance: divided by it, a band in another unit is not
+   taken for rounding. It is 1 for all others. variances lie `step` apart. Returns whether any is not. */
+SHS__PRIVATE int shs__pca_units(int n, const shs_wide *variances, int step, shs__faint faint, shs_wide *unit) {
     shs_wide most = 0;
     int i, any = 0;
     for (i = 0; i < n; i++) most = shs__wmax(most, *SHS__AT(variances, step, 0, i));
     for (i = 0; i < n; i++) {
         shs_wide variance = *SHS__AT(variances, step, 0, i);
         unit[i] = 1;
-        if (!(variance > 0) || variance >= share * most) continue;
+        if (!(variance > faint.least) || variance >= faint.share * most) continue;
         while (variance < most / 4) {
             variance *= 4;
             unit[i] /= 2;
@@ -20563,8 +20569,15 @@ SHS__PRIVATE int shs__pca_whitening_rank(shs_precision precise, int found, const
 /* 2^-20. The share for MNF: with noise of less than n dimensions ratios depend on units, so that only bands far below get one. */
 #define SHS__FAINT_NOISE SHS__WIDE_C(9.5367431640625e-7)
 /* The share for FastICA, of which rounding takes a thousandth: a trigger channel must not hide the others, and a cube's dark bands
-   are no channels. What pixels of 32 bits round of these would count as components. */
-SHS__PRIVATE shs_wide shs__pca_faint_band(shs_precision precise) { return 1024 * shs__pca_whitening_eps(precise); }
+   are no channels. What pixels of 32 bits round of these would count as components. A band that varies so little that shs_real
+   does not hold what whitens it, or that squares in shs_wide lose its digits, counts as constant. */
+SHS__PRIVATE shs__faint shs__pca_faint_band(shs_precision precise) {
+    const shs_wide deviation = (shs_wide)SHS__REAL_MIN / SHS__WIDENED_EPS;
+    shs__faint faint;
+    faint.share = 1024 * shs__pca_whitening_eps(precise);
+    faint.least = shs__wmax(deviation * deviation, SHS__WIDE_MIN);
+    return faint;
+}
 
 /* C_ij / (unit_i unit_j), where the product of two units may underflow; to may be C. */
 SHS__PRIVATE void shs__pca_divide_units(int n, const shs_wide *C, int ldc, const shs_wide *unit, shs_wide *to) {
@@ -20651,10 +20664,11 @@ SHS__PRIVATE void shs__wide_inner(int m, int n, int k, const shs_wide *A, const 
    the total; in f: whitening = F, back = U E Lambda^1/2. */
 SHS__PRIVATE shs_status shs__pca_fit_noise(const shs_context *ctx, const shs_pca_options *o, shs__fit *f) {
     const int n = f->n;
+    const shs__faint faint = {SHS__FAINT_NOISE, 0};
     shs_wide *unit = f->values; /* until the eigenvalues are there */
     int i, j, rank;
     shs_status status;
-    (void)shs__pca_units(n, o->noise, o->ldn + 1, SHS__FAINT_NOISE, unit);
+    (void)shs__pca_units(n, o->noise, o->ldn + 1, faint, unit);
     shs__pca_divide_units(n, o->noise, o->ldn, unit, f->back); /* back is room for it */
     status = shs_eigh(ctx, n, f->back, n, n, f->noise_values, f->noise, n);
     if (status != SHS_OK) return status;
@@ -20684,10 +20698,10 @@ SHS__PRIVATE int shs__pca_rounded(int n, const shs_wide *values) {
 }
 
 /* The eigenpairs again, of bands in units of their own (shs__pca_units): bands that vary little may have been lost in rounding. */
-SHS__PRIVATE shs_status shs__pca_fit_in_units(const shs_context *ctx, shs_wide share, shs__fit *f) {
+SHS__PRIVATE shs_status shs__pca_fit_in_units(const shs_context *ctx, shs__faint faint, shs__fit *f) {
     const int n = f->n;
     int i;
-    if (!shs__pca_units(n, f->covariance, n + 1, share, f->scale)) return SHS_OK;
+    if (!shs__pca_units(n, f->covariance, n + 1, faint, f->scale)) return SHS_OK;
     shs__pca_divide_units(n, f->covariance, n, f->scale, f->covariance);
     f->total = 0;
     for (i = 0; i < n; i++) f->total += *SHS__AT(f->covariance, n, i, i);
@@ -20701,7 +20715,8 @@ typedef enum shs__fit_kind { SHS__FIT_OF_PCA, SHS__FIT_OF_MNF, SHS__FIT_OF_RX, S
    finds above rounding. */
 SHS__PRIVATE shs_status shs__pca_find_lost(const shs_context *ctx, shs__fit_kind kind, const shs_pca_options *o, shs__fit *f) {
     const int rounded = shs__pca_of_all(o, f->n) && shs__pca_rounded(f->n, f->values);
-    if (kind == SHS__FIT_OF_RX && rounded) return shs__pca_fit_in_units(ctx, 1, f);
+    const shs__faint any = {1, 0};
+    if (kind == SHS__FIT_OF_RX && rounded) return shs__pca_fit_in_units(ctx, any, f);
     if (kind != SHS__FIT_OF_ICA || o->eigenvalue_at_least > 0) return SHS_OK;
     if (rounded || shs__pca_whitening_rank(o->precise, f->found, f->values) < f->found)
         return shs__pca_fit_in_units(ctx, shs__pca_faint_band(o->precise), f);
@@ -20850,11 +20865,11 @@ SHS__PRIVATE shs_status shs__few_centre(shs__few_pixels *few, shs_wide divisor, 
 }
 
 /* X becomes of unit variance under correlation, else in units (shs__pca_units); the trace. */
-SHS__PRIVATE shs_status shs__few_scale(shs__few_pixels *few, int correlation, shs_wide share, const shs_wide *variances) {
+SHS__PRIVATE shs_status shs__few_scale(shs__few_pixels *few, int correlation, shs__faint faint, const shs_wide *variances) {
     const int n = few->fit.n;
     shs_wide *scale = few->fit.scale;
     int b, k;
-    (void)shs__pca_units(n, variances, 1, share, scale);
+    (void)shs__pca_units(n, variances, 1, faint, scale);
     few->fit.total = 0;
     for (b = 0; b < n; b++) {
         if (correlation && variances[b] <= 0) return SHS_ZERO_VARIANCE;
@@ -20904,9 +20919,9 @@ SHS__PRIVATE shs_status shs__few_solve(const shs_context *ctx, shs__few_pixels *
     return SHS_OK;
 }
 
-/* The components of at most half as many pixels as bands; bands with less than `share` of the largest variance are in units of
-   their own (0: none). The CPU reads them, engine or not. */
-SHS__PRIVATE shs_status shs__pca_few(const shs__pixels *px, const shs_pca_options *options, shs_wide share, shs_pca *pca) {
+/* The components of at most half as many pixels as bands; faint bands are in units of their own (share 0: none). The CPU reads
+   them, engine or not. */
+SHS__PRIVATE shs_status shs__pca_few(const shs__pixels *px, const shs_pca_options *options, shs__faint faint, shs_pca *pca) {
     const shs_context *ctx = px->ctx;
     shs_pca_options o = *options;
     shs__few_pixels few;
@@ -20927,7 +20942,7 @@ SHS__PRIVATE shs_status shs__pca_few(const shs__pixels *px, const shs_pca_option
     if (status == SHS_OK && !(divisor > 0)) status = SHS_NO_PIXELS;
     variances = few.fit.values; /* until the eigenvalues are there */
     if (status == SHS_OK) status = shs__few_centre(&few, divisor, variances);
-    if (status == SHS_OK) status = shs__few_scale(&few, o.correlation, share, variances);
+    if (status == SHS_OK) status = shs__few_scale(&few, o.correlation, faint, variances);
     if (status == SHS_OK) status = shs__few_solve(ctx, &few, divisor, &o.components);
     if (status == SHS_OK) status = shs__pca_finish(ctx, &few.fit, &o, pca);
     shs__layout_release(ctx, &l);
@@ -21151,7 +21166,8 @@ SHS__PRIVATE shs_status shs__mnf_few(const shs__pixels *px, const shs_pca_option
     shs__layout l = SHS_ZERO;
     shs_wide *coordinates = NULL;
     size_t pixels = shs__cells(px->view.samples, px->view.lines);
-    shs_status status = shs__pca_few(px, &shs__pca_zero, SHS__FAINT_NOISE, &base);
+    const shs__faint faint = {SHS__FAINT_NOISE, 0};
+    shs_status status = shs__pca_few(px, &shs__pca_zero, faint, &base);
     if (status == SHS_OK && o->components > base.components) status = SHS_RANK_TOO_LOW;
     while (shs__layout_next(ctx, &l, &status))
         coordinates = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(pixels, base.components, 1));
@@ -21179,17 +21195,17 @@ SHS__PRIVATE int shs__mnf_few_pays(const shs__view *v, const shs_pca_options *o)
    ranks refuse bad options before the first pass. */
 SHS__OUTLINE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_options *o, shs__fit_kind kind, shs_pca *pca) {
     const int mnf = kind == SHS__FIT_OF_MNF;
-    shs_wide share = 0;
+    shs__faint faint = {0, 0};
     shs_status status = shs__pca_check(o, px->view.used);
     if (status != SHS_OK) return status;
     if (!shs__few_pays(px) || (mnf && !shs__mnf_few_pays(&px->view, o))) return shs__pca_dense(px, o, kind, pca);
     if (mnf) return shs__mnf_few(px, o, pca);
     if (shs__pca_of_all(o, px->view.used)) {
-        if (kind == SHS__FIT_OF_RX) share = 1;
-        if (kind == SHS__FIT_OF_ICA) share = shs__pca_faint_band(o->precise);
+        if (kind == SHS__FIT_OF_RX) faint.share = 1;
+        if (kind == SHS__FIT_OF_ICA) faint = shs__pca_faint_band(o->precise);
     }
-    status = shs__pca_few(px, o, share, pca);
-    if (status != SHS_OK || kind != SHS__FIT_OF_ICA || share > 0 || o->eigenvalue_at_least > 0) return status;
+    status = shs__pca_few(px, o, faint, pca);
+    if (status != SHS_OK || kind != SHS__FIT_OF_ICA || faint.share > 0 || o->eigenvalue_at_least > 0) return status;
     if (shs__pca_whitening_rank(o->precise, pca->components, pca->eigenvalues) >= o->components) return SHS_OK;
     shs_pca_free(px->ctx, pca); /* again, as in shs__pca_find_lost */
     return shs__pca_few(px, o, shs__pca_faint_band(o->precise), pca);

@@ -1167,6 +1167,36 @@ static void test_rounding_of_dark_bands(void **state) {
     free(p.x);
 }
 
+/* A band that varies so little that shs_real does not hold what whitens it, or that squares lose its digits, counts as constant;
+   a somewhat louder one does not. Only pixels that are all so faint are refused. */
+static void test_bands_too_faint_to_whiten(void **state) {
+    enum { BANDS = 5, FAINT = 4 };
+    static const double faint[] = {BY_TYPE(1e-43, 1e-158), BY_TYPE(1e-37, 1e-160), BY_TYPE(1e-28, 1e-150)};
+    plain_cube p = mixed_cube(41, 43, BANDS, 4, 0.1, 7);
+    shs_random r;
+    int k;
+    size_t i;
+    (void)state;
+    shs_random_seed(&r, 8);
+    for (i = 0; i < pixels_of(&p); i++) pixel_of(&p, i)[FAINT] = (double)shs_random_below(&r, 100);
+    for (k = 0; k < 3; k++) {
+        shs_ica_options o = options_of(0, SHS_CONTRAST_TANH, SHS_APPROACH_SYMMETRIC, SHS_ROUTE_AUTO);
+        shs_cube cube;
+        shs_ica ica;
+        for (i = 0; i < pixels_of(&p); i++) pixel_of(&p, i)[FAINT] *= faint[k];
+        cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+        for (i = 0; i < pixels_of(&p); i++) pixel_of(&p, i)[FAINT] /= faint[k];
+        ica = fit(NULL, &cube, &o);
+        assert_int_equal(ica.components, k < 2 ? BANDS - 1 : BANDS);
+        check_ica(&ica);
+        shs_ica_free(NULL, &ica);
+        o.components = BANDS;
+        if (k < 2) assert_status(shs_ica_fit(NULL, &cube, &o, &ica), SHS_RANK_TOO_LOW);
+        cube_free(&cube);
+    }
+    free(p.x);
+}
+
 /* A loud band beside few pixels with many bands. */
 static void test_loud_band_of_few_pixels(void **state) {
     enum { PIXELS = 20, BANDS = 64 };
@@ -1625,6 +1655,7 @@ int main(void) {
         cmocka_unit_test(test_large_offsets),
         cmocka_unit_test(test_loud_channel),
         cmocka_unit_test(test_rounding_of_dark_bands),
+        cmocka_unit_test(test_bands_too_faint_to_whiten),
         cmocka_unit_test(test_loud_band_of_few_pixels),
         cmocka_unit_test(test_missing_pixels),
         cmocka_unit_test(test_transform_and_inverse),
