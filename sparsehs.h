@@ -1719,7 +1719,8 @@ SHS_API shs_status shs_pca_inverse(const shs_context *ctx, const shs_pca *pca, c
 
 /* Reed-Xiaoli anomaly score: the squared length of a pixel in whitened coordinates, (x - mean)' C^-1 (x - mean), in the space
    of the components above rounding (or of `components` of them, behind the first `skip`). One output. options may be NULL; rank
-   (may be NULL) gets the number of components used. Where all of them are, bands may be in different units. A rank below the
+   (may be NULL) gets the number of components used. Where all of them are, bands may be in different units (SHS_OUT_OF_RANGE: a
+   band varies, by less than 1e-154, in NO_DOUBLE by less than 1e-19: variances underflow shs_wide). A rank below the
    number of bands says that directions in which the pixels hardly differ are left out, and anomalies in these directions
    with them; one pixel far outside, such as a fill value, has this effect on all others. Of fewer pixels than bands + 2 all
    have one score. Always precise: options->precise is not read, and a device without double is SHS_UNSUPPORTED.
@@ -2009,7 +2010,7 @@ typedef struct shs_detect_options {
    GLRT needs the number N of pixels that they are of: count = N, products = N times the covariance (divisor N). SHS_BAD_TARGETS;
    SHS_LOST_TARGET; SHS_BAD_UNDESIRED; SHS_SINGULAR_COVARIANCE: a band is a combination of later bands (1e-12 of its variance or
    less is independent; 1e-6 without doubles), or without a ridge the cube has fewer pixels than bands + 1 (CEM: bands);
-   SHS_BAD_MOMENTS: another number of bands.
+   SHS_OUT_OF_RANGE: as for shs_rx; SHS_BAD_MOMENTS: another number of bands.
 
    With labels or columns m, C and R, and N in GLRT, are those of a pixel's own class, in MF, CEM, ACE, SACE and GLRT. One pass
    over the cube adds up the moments of all classes, a second one scores, on the CPU. Memory: for each class about bands (bands +
@@ -19984,6 +19985,14 @@ SHS__PRIVATE int shs__px_too_faint(shs_wide mean, shs_wide variance) {
     return mean > 0 && mean * mean < SHS__WIDE_SQUARES_MIN;
 }
 
+/* Whether band b varies in a unit so small that its variance has lost digits to underflow, or all of them. A variance of 0 is that
+   of a constant band, too: there the mean is the shift, but for rounding. */
+SHS__PRIVATE int shs__px_band_too_faint(const shs_moments *m, int b, shs_wide variance) {
+    const shs_wide offset = m->sum[b] / m->count;
+    if (variance > 0) return variance < SHS__WIDE_MIN;
+    return shs__wabs(offset) > SHS__MOMENTS_ROUNDING * shs__wabs(m->shift[b]) && offset * offset < SHS__WIDE_MIN;
+}
+
 SHS__PUBLIC shs_status shs_moments_finish(const shs_moments *moments, shs_divisor divisor, shs_wide *mean, shs_wide *covariance,
                                           int ldc) {
     int n, i, j;
@@ -20711,12 +20720,21 @@ SHS__PRIVATE shs_status shs__pca_fit_in_units(const shs_context *ctx, shs__faint
 /* Of principal components, of the noise fraction, of anomaly scores, of what FastICA whitens by. */
 typedef enum shs__fit_kind { SHS__FIT_OF_PCA, SHS__FIT_OF_MNF, SHS__FIT_OF_RX, SHS__FIT_OF_ICA } shs__fit_kind;
 
+/* The fit of RX again: no band may have lost its digits. */
+SHS__PRIVATE shs_status shs__pca_fit_in_any_units(const shs_context *ctx, const shs_moments *moments, shs__fit *f) {
+    const shs__faint any = {1, 0};
+    int b;
+    for (b = 0; b < f->n; b++)
+        if (shs__px_band_too_faint(moments, b, *SHS__AT(f->covariance, f->n, b, b))) return SHS_OUT_OF_RANGE;
+    return shs__pca_fit_in_units(ctx, any, f);
+}
+
 /* Fits again in units of bands where rounding may have lost components: in a fit of all components, or of more than FastICA
    finds above rounding. */
-SHS__PRIVATE shs_status shs__pca_find_lost(const shs_context *ctx, shs__fit_kind kind, const shs_pca_options *o, shs__fit *f) {
+SHS__PRIVATE shs_status shs__pca_find_lost(const shs_context *ctx, const shs_moments *moments, shs__fit_kind kind,
+                                           const shs_pca_options *o, shs__fit *f) {
     const int rounded = shs__pca_of_all(o, f->n) && shs__pca_rounded(f->n, f->values);
-    const shs__faint any = {1, 0};
-    if (kind == SHS__FIT_OF_RX && rounded) return shs__pca_fit_in_units(ctx, any, f);
+    if (kind == SHS__FIT_OF_RX && rounded) return shs__pca_fit_in_any_units(ctx, moments, f);
     if (kind != SHS__FIT_OF_ICA || o->eigenvalue_at_least > 0) return SHS_OK;
     if (rounded || shs__pca_whitening_rank(o->precise, f->found, f->values) < f->found)
         return shs__pca_fit_in_units(ctx, shs__pca_faint_band(o->precise), f);
@@ -20752,7 +20770,7 @@ SHS__PRIVATE shs_status shs__pca_fit_moments(const shs_context *ctx, const shs_m
     if (status == SHS_OK) status = shs__pca_fit_statistics(moments, &o, &f);
     if (status == SHS_OK && mnf) status = shs__pca_fit_noise(ctx, &o, &f);
     else if (status == SHS_OK) status = shs_eigh(ctx, n, f.covariance, n, f.found, f.values, f.vectors, n);
-    if (status == SHS_OK) status = shs__pca_find_lost(ctx, kind, &o, &f);
+    if (status == SHS_OK) status = shs__pca_find_lost(ctx, moments, kind, &o, &f);
     if (status == SHS_OK) status = shs__pca_finish(ctx, &f, &o, pca);
     shs__layout_release(ctx, &l);
     return status;
@@ -23527,6 +23545,8 @@ SHS__PRIVATE shs_status shs__tg_statistics(const shs_moments *m, const shs_detec
     for (j = 0; j < n; j++) trace += *SHS__AT(d->root, n, j, j);
     for (j = 0; j < n; j++) *SHS__AT(d->root, n, j, j) += o->ridge * trace / (shs_wide)n;
     if (!shs__wide_finite((size_t)n, d->mean) || !shs__wide_finite(shs__cells(n, n), d->root)) return SHS_NOT_FINITE;
+    for (j = 0; j < n; j++)
+        if (shs__px_band_too_faint(m, j, *SHS__AT(d->root, n, j, j))) return SHS_OUT_OF_RANGE;
     if (shs__wide_inverse_root(n, d->root, SHS__RANK_EPS, d->t)) return SHS_OK;
     return SHS_SINGULAR_COVARIANCE;
 }

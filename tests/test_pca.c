@@ -2631,12 +2631,23 @@ static void test_units_of_bands(void **state) {
         free(same.x);
         cube_free(&scaled);
     }
-    for (i = 0; i < values_of(&p); i++) q.x[i] = ldexp(p.x[i], i % B ? 0 : -528); /* variances are subnormal, or nearly */
-    scaled = cube_f64(&q);
-    assert_status(shs_rx(NULL, &scaled, NULL, &sink, NULL), SHS_OUT_OF_RANGE);
     for (i = 0; i < pixels_of(&p); i++) labels[i] = (int)(i % 2);
-    assert_status(shs_rx_classes(NULL, &scaled, labels, 2, NULL, &sink, ranks), SHS_OUT_OF_RANGE);
-    cube_free(&scaled);
+    for (exponent = -528; exponent >= -1000; exponent -= 59) { /* variances are subnormal, or nearly; then all digits are lost */
+        shs_pca rx;
+        for (i = 0; i < values_of(&p); i++) q.x[i] = ldexp(p.x[i], i % B ? 0 : exponent);
+        scaled = cube_f64(&q);
+        assert_status(shs_rx(NULL, &scaled, NULL, &sink, NULL), SHS_OUT_OF_RANGE);
+        assert_status(shs_rx_fit(NULL, &scaled, NULL, &rx), SHS_OUT_OF_RANGE);
+        assert_status(shs_rx_classes(NULL, &scaled, labels, 2, NULL, &sink, ranks), SHS_OUT_OF_RANGE);
+        cube_free(&scaled);
+    }
+    for (kind = 0; kind < 2; kind++) { /* a band that is constant may be so small */
+        for (i = 0; i < values_of(&p); i++) q.x[i] = i % B ? p.x[i] : 1e-300 * kind;
+        scaled = cube_f64(&q);
+        assert_ok(shs_rx(NULL, &scaled, NULL, &sink, ranks));
+        assert_int_equal(ranks[0], B - 1);
+        cube_free(&scaled);
+    }
     for (i = 0; i < values_of(&p); i++) q.x[i] = ldexp(p.x[i], i / B % 2 && i % B ? -528 : 0); /* of one class */
     scaled = cube_f64(&q);
     assert_ok(shs_rx_classes(NULL, &scaled, labels, 2, NULL, &sink, ranks));

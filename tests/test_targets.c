@@ -420,6 +420,38 @@ static void test_units_do_not_matter(void **state) {
     free(q.x);
 }
 
+static void check_refused(const shs_cube *cube, int targets, const shs_wide *spectra, int lds, const shs_detect_options *o,
+                          shs_status expected);
+
+/* In the smallest units a variance loses its digits. Detectors with statistics say so, except where a ridge covers the band. */
+static void test_units_too_small(void **state) {
+    plain_cube p = mixed_cube(LINES, SAMPLES, 6, 3, 2, 4);
+    shs_wide spectra[6];
+    int method, exponent;
+    size_t i;
+    (void)state;
+    draw_spectra(&p, spectra, 1);
+    for (exponent = -500; exponent >= -1000; exponent -= 36)
+        for (method = 0; method < SHS_DETECTOR_COUNT; method++) {
+            shs_detect_options o = SHS_ZERO;
+            shs_cube cube;
+            shs_wide spectrum[6];
+            o.method = (shs_detector)method;
+            if (is_bare(method)) continue;
+            for (i = 0; i < PIXELS; i++) pixel_of(&p, i)[1] = ldexp(pixel_of(&p, i)[1], exponent);
+            memcpy(spectrum, spectra, sizeof spectrum);
+            spectrum[1] = ldexp(spectrum[1], exponent);
+            cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 0);
+            for (i = 0; i < PIXELS; i++) pixel_of(&p, i)[1] = ldexp(pixel_of(&p, i)[1], -exponent);
+            if (exponent < -500) check_refused(&cube, 1, spectrum, 6, &o, SHS_OUT_OF_RANGE);
+            else free(outputs_of(NULL, &cube, 1, spectrum, &o));
+            o.ridge = 1e-3;
+            free(outputs_of(NULL, &cube, 1, spectrum, &o));
+            cube_free(&cube);
+        }
+    free(p.x);
+}
+
 /* Given as moments, whole or as a mean and a covariance, statistics are what those of the pixels are; a ridge is a covariance
    with more on its diagonal. */
 static void test_background(void **state) {
@@ -519,9 +551,6 @@ static void test_threads_streams_and_ranges(void **state) {
         }
     free(p.x);
 }
-
-static void check_refused(const shs_cube *cube, int targets, const shs_wide *spectra, int lds, const shs_detect_options *o,
-                          shs_status expected);
 
 /* ---- a background of each class or column ------------------------------------------------------------------------ */
 
@@ -982,6 +1011,7 @@ int main(void) {
         cmocka_unit_test(test_amsd_at_its_ends),
         cmocka_unit_test(test_one_band),
         cmocka_unit_test(test_units_do_not_matter),
+        cmocka_unit_test(test_units_too_small),
         cmocka_unit_test(test_background),
         cmocka_unit_test(test_threads_streams_and_ranges),
         cmocka_unit_test(test_backgrounds_by_class),
