@@ -1719,10 +1719,10 @@ SHS_API shs_status shs_pca_inverse(const shs_context *ctx, const shs_pca *pca, c
 
 /* Reed-Xiaoli anomaly score: the squared length of a pixel in whitened coordinates, (x - mean)' C^-1 (x - mean), in the space
    of the components above rounding (or of `components` of them, behind the first `skip`). One output. options may be NULL; rank
-   (may be NULL) gets the number of components used. Where all of them are, bands may be in different units (SHS_OUT_OF_RANGE: a
-   band varies, by less than 1e-154, in NO_DOUBLE by less than 1e-19: variances underflow shs_wide). A rank below the
-   number of bands says that directions in which the pixels hardly differ are left out, and anomalies in these directions
-   with them; one pixel far outside, such as a fill value, has this effect on all others. Of fewer pixels than bands + 2 all
+   (may be NULL) gets the number of components used. Where all of them are, bands may be in different units. SHS_OUT_OF_RANGE:
+   one varies, but by less than 1e-154, in NO_DOUBLE 1e-19, so that its variance underflows shs_wide. A rank below the number
+   of bands says that directions in which the pixels hardly differ are left out, and anomalies in these with them; one
+   pixel far outside, such as a fill value, has this effect on all others. Of fewer pixels than bands + 2 all
    have one score. Always precise: options->precise is not read, and a device without double is SHS_UNSUPPORTED.
    SHS_RANK_TOO_LOW: fewer are above rounding than are asked for, or the rules of the options leave none behind `skip`.
 
@@ -1821,8 +1821,9 @@ typedef struct shs_ica_options {
     uint32_t start_canary;
     int components;               /* m; 0 = by eigenvalue_at_least, or all above rounding: 1e-6 of the first eigenvalue, 1e-12 with
                                      SHS_PRECISION_ALWAYS or in double. Where rounding may hide some of them, bands with less than
-                                     about 1000 times that share of the largest variance count in other units: a loud channel hides
-                                     no other one. With m and a threshold, fewer than m that reach it are SHS_RANK_TOO_LOW */
+                                     about 1000 times that share of the largest variance count in other units: a loud channel
+                                     hides no other one. With m and a threshold, fewer than m that reach it are
+                                     SHS_RANK_TOO_LOW */
     shs_wide eigenvalue_at_least; /* the threshold T of the paper, as of shs_pca_options */
     shs_contrast contrast;
     shs_ica_approach approach;
@@ -19985,8 +19986,8 @@ SHS__PRIVATE int shs__px_too_faint(shs_wide mean, shs_wide variance) {
     return mean > 0 && mean * mean < SHS__WIDE_SQUARES_MIN;
 }
 
-/* Whether band b varies in a unit so small that its variance has lost digits to underflow, or all of them. A variance of 0 is that
-   of a constant band, too: there the mean is the shift, but for rounding. */
+/* Whether band b varies in a unit so small that its variance has lost digits to underflow, or all of them. A constant band has
+   a variance of 0, too: its mean is the shift, but for rounding. */
 SHS__PRIVATE int shs__px_band_too_faint(const shs_moments *m, int b, shs_wide variance) {
     const shs_wide offset = m->sum[b] / m->count;
     if (variance > 0) return variance < SHS__WIDE_MIN;
@@ -20577,9 +20578,9 @@ SHS__PRIVATE int shs__pca_whitening_rank(shs_precision precise, int found, const
 
 /* 2^-20. The share for MNF: with noise of less than n dimensions ratios depend on units, so that only bands far below get one. */
 #define SHS__FAINT_NOISE SHS__WIDE_C(9.5367431640625e-7)
-/* The share for FastICA, of which rounding takes a thousandth: a trigger channel must not hide the others, and a cube's dark bands
-   are no channels. What pixels of 32 bits round of these would count as components. A band that varies so little that shs_real
-   does not hold what whitens it, or that squares in shs_wide lose its digits, counts as constant. */
+/* The share for FastICA, of which rounding takes a thousandth: a trigger channel must not hide the others, and a cube's dark
+   bands are no channels. What pixels of 32 bits round of these would count as components. A band that varies so little that
+   shs_real does not hold what whitens it, or that squares in shs_wide lose its digits, counts as constant. */
 SHS__PRIVATE shs__faint shs__pca_faint_band(shs_precision precise) {
     const shs_wide deviation = (shs_wide)SHS__REAL_MIN / SHS__WIDENED_EPS;
     shs__faint faint;

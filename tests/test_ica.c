@@ -1167,8 +1167,8 @@ static void test_rounding_of_dark_bands(void **state) {
     free(p.x);
 }
 
-/* A band that varies so little that shs_real does not hold what whitens it, or that squares lose its digits, counts as constant;
-   a somewhat louder one does not. Only pixels that are all so faint are refused. */
+/* A band that varies so little that shs_real does not hold what whitens it, or that squares lose its digits, counts as
+   constant; a somewhat louder one does not. */
 static void test_bands_too_faint_to_whiten(void **state) {
     enum { BANDS = 5, FAINT = 4 };
     static const double faint[] = {BY_TYPE(1e-43, 1e-158), BY_TYPE(1e-37, 1e-160), BY_TYPE(1e-28, 1e-150)};

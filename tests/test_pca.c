@@ -2632,7 +2632,7 @@ static void test_units_of_bands(void **state) {
         cube_free(&scaled);
     }
     for (i = 0; i < pixels_of(&p); i++) labels[i] = (int)(i % 2);
-    for (exponent = -528; exponent >= -1000; exponent -= 59) { /* variances are subnormal, or nearly; then all digits are lost */
+    for (exponent = -528; exponent >= -1000; exponent -= 59) { /* variances are subnormal, or 0 */
         shs_pca rx;
         for (i = 0; i < values_of(&p); i++) q.x[i] = ldexp(p.x[i], i % B ? 0 : exponent);
         scaled = cube_f64(&q);
