@@ -530,10 +530,12 @@ static void run_endmembers(const settings *s, char **names) {
 
 enum { SCALED = 4 }; /* beyond shs_constraint: nonnegative abundances, divided by their sum */
 
-/* What two spectra differ by, as a share of the longer one; NaN where both are 0. */
+/* What two spectra differ by, as a share of the longer one. */
 static double difference_share(int p, const shs_wide *a, const shs_wide *b) {
     const pair_products s = products_of(p, a, b);
-    return sqrt(s.between / fmax(s.aa, s.bb));
+    const double longer = fmax(s.aa, s.bb);
+    if (!(longer > 0)) return 0; /* two spectra of zeros are the same */
+    return sqrt(s.between / longer);
 }
 
 /* Ends the program for dependent endmembers, with the name of a spectrum of zeros, or of the two spectra that are most alike.

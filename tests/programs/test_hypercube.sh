@@ -2016,6 +2016,8 @@ for o in "--endmembers t.csv --constraint none" "--library t.csv"; do
     fails "a spectrum of zeros in bands in use, ${o%% *}" 1 "t.csv: spectrum part is 0 in all bands in use" unmix mix.hdr bad.hdr --bands 1-3 $o
 done
 sed '1s/.*/wavelength,a,b,shade,c/; 2,$s/\(.*\),\(.*\)/\1,\2,0,\2/' mix.csv >t.csv; fails "a spectrum of zeros, abundances that sum to 1" 1 "The most alike are b and c$" unmix mix.hdr bad.hdr --endmembers t.csv
+awk -F, -v OFS=, '{ print $0, (NR == 1 ? "dark" OFS "black" : 0 OFS 0) }' mix.csv >t.csv
+for m in sum full; do fails "two spectra of zeros, $m" 1 "The most alike are dark and black$" unmix mix.hdr bad.hdr --endmembers t.csv --constraint $m; done
 awk -F, -v OFS=, '{ print $0, (NR == 1 ? "twice" OFS "copy" : 2 * $2 OFS $3) }' mix.csv >t.csv; fails "a spectrum and twice it, abundances that sum to 1" 1 "The most alike are b and copy$" unmix mix.hdr bad.hdr --endmembers t.csv
 sed 's/a,b/a,Std/' mix.csv >t.csv; fails "deviations" 1 "t.csv: column 3 'Std' is no spectrum" unmix mix.hdr bad.hdr --endmembers t.csv
 sed '1s/wavelength/spectral/; 2s/400/390/' mix.csv >t.csv; fails "a heading that does not tell" 1 "t.csv: column 1 'spectral' looks like wavelengths" unmix mix.hdr bad.hdr --endmembers t.csv
