@@ -314,7 +314,7 @@ static void drop_last_comma(char **items, int *count, int expected) {
 
 /* The items of a list of numbers, which blanks may divide; NULL: one is no number. */
 static char **split_numbers(const char *value, int *count) {
-    const char *at = value, *next;
+    const char *at = value, *next, *end;
     char **items;
     double number;
     *count = 0;
@@ -330,7 +330,9 @@ static char **split_numbers(const char *value, int *count) {
     *count = 0;
     for (at = value; *at; at = next) {
         next = listed_number(at, &number);
-        items[*count] = tidy_text(at, at + strcspn(at, ",; "), 0);
+        end = next;
+        while (strchr(",; ", end[-1])) end--;
+        items[*count] = tidy_text(at, end, 0);
         ++*count;
     }
     return items;
@@ -404,17 +406,18 @@ static void print_items(FILE *file, const header_entry *e, char *const *items, i
     fprintf(file, e->braced ? "}\n" : "\n");
 }
 
-/* Renumbers the bands of the items for the window. Returns non-zero if every band of the items is kept. */
+/* Renumbers the bands of the items, each a number. Returns non-zero if there are some and all of them are kept. */
 static int renumber_items(const cube_file *f, char **items, int count) {
     int i, b;
     for (i = 0; i < count; i++) {
-        long band = strtol(items[i], NULL, 10);
-        for (b = 0; b < f->bands && f->origin.kept[b] != band - 1; b++) {}
+        double band;
+        (void)listed_number(items[i], &band);
+        for (b = 0; b < f->bands && fabs(f->origin.kept[b] + 1 - band) > 0; b++) {}
         if (b == f->bands) return 0;
         free(items[i]);
         items[i] = number_text(b + 1);
     }
-    return 1;
+    return count > 0;
 }
 
 static void print_carried(FILE *file, const cube_file *f, const header_entry *e) {
@@ -422,7 +425,7 @@ static void print_carried(FILE *file, const cube_file *f, const header_entry *e)
     int flags = flags_of_key(e->key), count, holds = 1;
     char **items = split_items(e->value, &count);
     drop_last_comma(items, &count, from->bands);
-    if ((flags & KEY_LIST) && count != from->bands) {
+    if ((flags & KEY_NUMBERS) || ((flags & KEY_LIST) && count != from->bands)) {
         free_items(items, count);
         items = split_numbers(e->value, &count);
     }

@@ -1496,6 +1496,16 @@ done
 for list in '{4, 3, 9}' '{0, 0, 0}' '{4, 3}' '{4, 3, 2, 1}' '{a, b, c}' '{}'; do
     shown "default bands = $list"; check "default bands = $list: by wavelength" picture 3 2 1
 done
+# What a picture reads is carried, too.
+for list in '{4;3;2}' '{4 3 2}' '{4, 3, 2,}' '{"4","3","2"}' '{" 4", 3.0; 2}'; do
+    shown "default bands = $list"; check "default bands = $list" picture 4 3 2
+    check "default bands = $list: carried" says same.hdr 'default bands = {4, 3, 2}'
+    check "default bands = $list, in other places: runs" good convert shown.hdr same.hdr --bands 4,2,3
+    check "default bands = $list, in other places" says same.hdr 'default bands = {1, 3, 2}'
+done
+for list in '{4.5, 3, 2}' '{a, b, c}' '{}' '{9}'; do
+    shown "default bands = $list"; check "default bands = $list: not carried" says_not same.hdr 'default bands'
+done
 shown 'default bands = {4, 3, 2}'
 check "default bands, in other places: runs" good convert shown.hdr same.hdr --bands 2-4,1 --quicklook same.ppm
 check "default bands, in other places" picture 4 3 2
