@@ -245,7 +245,16 @@ enum { MOST_PAGE = 1 << 28 }; /* bytes of a page that is read */
 
 /* ---- the folder --------------------------------------------------------------------------------------------------- */
 
-/* No result may replace what is read. */
+/* Nothing in the folder may describe the new data of this header. */
+static void check_cube(const char *header_name) {
+    cube_file f = SHS_ZERO;
+    f.header_name = joined(header_name, "");
+    f.data_name = data_of_header(header_name);
+    refuse_other_files(&f);
+    cube_close(&f);
+}
+
+/* No result may replace what is read, or be described by what is there. */
 static void check_folder(const first_look *a, const job *j) {
     int i;
     will_read(j->in.header_name);
@@ -255,6 +264,7 @@ static void check_folder(const first_look *a, const job *j) {
     for (i = 0; i < LOOK_FILES; i++) {
         char *name = look_file(a->folder, look_files[i]);
         will_write(name);
+        if (has_extension(name, ".hdr")) check_cube(name);
         free(name);
     }
     forget_files();

@@ -2469,6 +2469,12 @@ check "auto over files beside its results: they are gone" test ! -e look/rx.img.
 rm look/rx.img; echo own >look/rx.img.aux.xml
 check "auto over files beside a result that is new: runs" run auto list.hdr look --count 3
 check "auto over files beside a result that is new: they stay" is "$(cat look/rx.img.aux.xml)" own
+sed 's/^bands.*/bands = 1/' list.hdr >look/rx.img.hdr; cp look/index.html page.html
+fails "auto over another header of a result" 1 "look/rx.img.hdr: it is there already, and programs would read the new look/rx.img by it, not by look/rx.hdr" \
+    auto list.hdr look --count 3
+check "auto over another header of a result: the folder stays as it was" cmp page.html look/index.html
+check "auto over another header of a result: nothing beside it" test ! -e look.part
+rm look/rx.img.hdr
 cp mix.img list.img
 
 # Eleven spectra: eight side by side, and three.
