@@ -166,12 +166,17 @@ static void free_scale(cube_scale *scale) {
     scale->bias = NULL;
 }
 
-/* Gains and offsets of these bands as the header states them; NULL where it states neither. */
+/* Gains and offsets of these bands as the header states them; NULL where it states neither, or where one of its lists is
+   damaged: nothing says then what it stated. */
 static cube_scale stated_scale(const cube_file *in, const int *bands, int count) {
     cube_scale scale = SHS_ZERO;
     if (!states_gains(in)) return scale;
     scale.gain = listed_of_bands(in, "data gain values", bands, count);
     scale.bias = listed_of_bands(in, "data offset values", bands, count);
+    if (is_damaged(in, "data gain values", scale.gain) || is_damaged(in, "data offset values", scale.bias)) {
+        free_scale(&scale);
+        return scale;
+    }
     if (!scale.gain) scale.gain = equal_values(count, 1);
     if (!scale.bias) scale.bias = equal_values(count, 0);
     return scale;

@@ -2712,6 +2712,14 @@ header damaged 2 2 3 1 bsq 0 'data gain values = {1, 1}' 'data offset values = {
 check "damaged gains, pca" good pca damaged.hdr same.hdr --components 1
 check "damaged gains, a model: runs" run pca damaged.hdr same.hdr --components 1 --save gains.model --export-c same.h
 check "damaged gains, a model: each list is told once" is "$(grep -c 'the list is ignored' err.txt)" 2
+check "damaged gains, a model: none are noted" bash -c '! grep -aq "^data [a-z]* values" gains.model'
+for list in 'data gain values = {2, 2}' 'data offset values = {5}'; do
+    header damaged 2 2 3 1 bsq 0 "$list"
+    check "damaged, $list: a model runs" run pca damaged.hdr same.hdr --components 1 --save gains.model
+    check "damaged, $list: a model is not said to be of gains of 1" good apply gains.model gnew.hdr same.hdr
+    check "damaged, $list: compare runs" run compare damaged.hdr gnew.hdr same.hdr
+    check "damaged, $list: compare knows of no difference" is "$(grep -c 'to one unit' err.txt)" 0
+done
 # Offsets of a header that are not applied change ratios, angles and counts of materials.
 header goff 2 2 3 1 bsq 0 'wavelength = {660, 860, 2200}' 'wavelength units = Nanometers' 'data gain values = {0.01, 0.01, 0.02}' \
     'data offset values = {-0.05, -0.05, -0.05}'; cp bsq.img goff.img
