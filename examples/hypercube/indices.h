@@ -284,6 +284,7 @@ static void run_index(const settings *s, char **names) {
         j->sink.has_nodata = 1;
     }
     use_named_bands(j, p);
+    warn_of_mode(j);
     pixels = (double)j->in.samples * j->in.lines;
     title = joined(s->index.expression, " of ");
     output_start(j, 1, title);

@@ -363,24 +363,67 @@ static int minds_offsets(const settings *s, enum mode mode) {
     return 0;
 }
 
-/* The header's offsets are applied on request only. It is said once, however many steps read the cube. */
-static void warn_of_offsets(const job *j) {
-    static int told = 0;
-    double *list, most = 0;
+static int changes_spectra(const settings *s) {
+    return s->spectra.smooth || s->spectra.resample || s->spectra.continuum || s->spectra.derivative;
+}
+
+/* Whether results change where each band is multiplied by a number of its own. Covariances follow. */
+static int minds_unlike_gains(const settings *s, enum mode mode) {
+    static const char *const by_covariance[] = {"", "mf", "cem", "ace", "sace", "glrt"};
+    if (s->fit.components_by || s->extract.count_by) return 1;
+    if (mode == SPECTRA) return changes_spectra(s);
+    if (mode == DETECT) return s->unmix.library || !is_one_of(or_empty(s->method), WITH_COUNT(by_covariance));
+    return (mode & (INDEX | COMPARE | COUNT | ENDMEMBERS | UNMIX)) != 0;
+}
+
+/* What of a header's gains and offsets changes results where it is not applied. */
+enum {
+    MINDS_GAINS = 1,          /* a factor of all values */
+    MINDS_UNLIKE_GAINS = 2,   /* one for each band */
+    MINDS_OFFSETS = 4,        /* a number added to all values */
+    MINDS_UNLIKE_OFFSETS = 8, /* one for each band */
+    MINDS_ALL = 15
+};
+
+/* Of pixels alone, without the spectra of a table. */
+static int minds_of_mode(const settings *s, enum mode mode) {
+    int minds = 0;
+    if (minds_unlike_gains(s, mode)) minds |= MINDS_UNLIKE_GAINS;
+    if (minds_offsets(s, mode)) minds |= MINDS_OFFSETS;
+    if (mode == SPECTRA && changes_spectra(s)) minds |= MINDS_UNLIKE_OFFSETS;
+    return minds;
+}
+
+/* Warns of a list of the header that differs from `usual`, where it changes nothing, or differs between the bands in use.
+   Returns whether it does. */
+static int warn_of_list(const job *j, const char *key, double usual, int minds_any, int minds_unlike, const char *why) {
+    double *list = NULL, off = 0, apart = 0;
     char *range;
-    int i;
-    if (told || j->in.scale.gain || !minds_offsets(j->s, j->mode)) return;
-    list = listed_of_bands(&j->in, "data offset values", j->bands, j->cube.band_count);
-    if (!list) return;
-    for (i = 0; i < j->cube.band_count; i++) most = fmax(most, fabs(list[i]));
+    int i, matters;
+    if (minds_any || minds_unlike) list = listed_of_bands(&j->in, key, j->bands, j->cube.band_count);
+    if (!list) return 0;
+    for (i = 0; i < j->cube.band_count; i++) {
+        off = fmax(off, fabs(list[i] - usual));
+        apart = fmax(apart, fabs(list[i] - list[0]));
+    }
+    matters = (minds_any && off > 0) || (minds_unlike && apart > 1e-6 * fabs(list[0]));
     range = range_text(list, j->cube.band_count);
-    told = most > 0;
-    if (told)
-        warn("%s: data offset values: %s: they are not applied, and the results may depend on them; --gains applies them",
-             j->in.header_name, range);
+    if (matters) warn("%s: %s: %s: they are not applied, and %s; --gains applies them", j->in.header_name, key, range, why);
     free(range);
     free(list);
+    return matters;
 }
+
+/* The header's gains and offsets are applied on request only. It is said once, however many steps read the cube. minds: what of
+   them results depend on (MINDS_...); why: what may go wrong. */
+static void warn_of_scale(const job *j, int minds, const char *why) {
+    static int told = 0;
+    if (told || j->in.scale.gain) return;
+    told |= warn_of_list(j, "data gain values", 1, minds & MINDS_GAINS, minds & MINDS_UNLIKE_GAINS, why);
+    told |= warn_of_list(j, "data offset values", 0, minds & MINDS_OFFSETS, minds & MINDS_UNLIKE_OFFSETS, why);
+}
+
+static void warn_of_mode(const job *j) { warn_of_scale(j, minds_of_mode(j->s, j->mode), "the results may depend on them"); }
 
 /* A list that is of no use is said to be so once, however many steps read the cube. */
 static void warn_of_wavelengths(const cube_file *in) {
@@ -407,7 +450,7 @@ static job *job_open_for(const settings *s, enum mode mode, const char *name, co
     select_nodata(&j->in, s->pixels.nodata, 1);
     check_factor(j, notes);
     select_scale(j, notes);
-    warn_of_offsets(j);
+    if (mode != INDEX) warn_of_mode(j); /* an index has few of the bands, which are not known yet */
     j->ctx = example_context(s->run.threads, s->run.device);
     j->cube.type = j->in.type;
     j->cube.samples = j->in.samples;

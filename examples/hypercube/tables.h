@@ -1675,6 +1675,26 @@ static void scale_by_size(const job *j, const table *t, spectra *s, const double
            j->in.header_name, factor);
 }
 
+/* Whether results stay the same where a spectrum is multiplied by a number: of published ones only angles are told. */
+static int minds_shape_alone(const job *j, const table *t) {
+    static const char *const methods[] = {"sam", "sid", "sidsam", "amsd"};
+    if (t->name == j->s->unmix.published) return 1;
+    if (j->mode != DETECT) return 0;
+    return (j->s->unmix.library && !j->s->method) || is_one_of(or_empty(j->s->method), WITH_COUNT(methods));
+}
+
+/* The spectra may be in the unit to which gains and offsets lead. A stated factor of reflectance says which unit they are in,
+   but for offsets. `auto` has made its own of the pixels. */
+static void warn_of_units(const job *j, const table *t, int stated) {
+    int minds = MINDS_ALL;
+    char *why;
+    if (part_folder && begins_with(t->name, part_folder)) return;
+    if (stated || minds_shape_alone(j, t)) minds &= ~MINDS_GAINS;
+    why = in_line("pixels are compared as they are stored with the spectra of", t->name);
+    warn_of_scale(j, minds, why);
+    free(why);
+}
+
 /* Says it where spectra are far brighter or darker than any material of the scene can be: angles alone do not mind. */
 static void compare_sizes(const job *j, const table *t, const spectra *s) {
     size_t i, count = (size_t)s->count * (size_t)j->cube.band_count;
@@ -1692,11 +1712,15 @@ static void scale_spectra(const job *j, const table *t, spectra *s) {
     const cube_file *in = &j->in;
     double *gain = NULL, *bias = NULL;
     int stated = 0;
-    if (t->name == j->s->unmix.published) return; /* only angles are told of them */
+    if (t->name == j->s->unmix.published) {
+        warn_of_units(j, t, 0);
+        return;
+    }
     if (!in->scale.gain || in->scale.reflectance) stated = reflectance_scale(in, &gain, &bias);
     if (stated && !in->scale.reflectance) refuse_reflectances(j, gain);
     if (t->factor > 0) scale_stated(j, t, s, in->scale.reflectance ? NULL : gain, bias);
     else if (stated) scale_by_size(j, t, s, gain, bias);
+    warn_of_units(j, t, stated);
     compare_sizes(j, t, s);
     free(gain);
     free(bias);

@@ -2721,7 +2721,7 @@ for list in 'data gain values = {2, 2}' 'data offset values = {5}'; do
     check "damaged, $list: compare knows of no difference" is "$(grep -c 'to one unit' err.txt)" 0
 done
 # Offsets of a header that are not applied change ratios, angles and counts of materials.
-header goff 2 2 3 1 bsq 0 'wavelength = {660, 860, 2200}' 'wavelength units = Nanometers' 'data gain values = {0.01, 0.01, 0.02}' \
+header goff 2 2 3 1 bsq 0 'wavelength = {660, 860, 2200}' 'wavelength units = Nanometers' 'data gain values = {0.01, 0.01, 0.01}' \
     'data offset values = {-0.05, -0.05, -0.05}'; cp bsq.img goff.img
 sed 's/-0.05/0/g' goff.hdr >gzero.hdr; cp bsq.img gzero.img
 printf 'wavelength,a,b\n660,11,30\n860,20,20\n2200,33,9\n' >goff.csv
@@ -2750,8 +2750,8 @@ check "an offset, compare, --gains" good compare goff.hdr gother.hdr same.hdr --
 check "an offset, pca" good pca goff.hdr same.hdr --components 1
 check "an offset, correct dark" good correct goff.hdr same.hdr --method dark
 check "an offset, spectra --derivative" good spectra goff.hdr same.hdr --derivative 1
-check "an offset, unmix" good unmix goff.hdr same.hdr --endmembers goff.csv
-check "info: gains" bash -c "'$program' info goff.hdr | grep -qx 'gains         0.01 to 0.02'"
+sed 's/0.01}/0.02}/' goff.hdr >gun.hdr; cp bsq.img gun.img
+check "info: gains" bash -c "'$program' info gun.hdr | grep -qx 'gains         0.01 to 0.02'"
 check "info: offsets" bash -c "'$program' info goff.hdr | grep -qx 'offsets       -0.05'"
 sed 's/,[0-9]*,/,0.01,/; s/,[0-9]*$/,0.01/' goff.csv >gsmall.csv; sed -i 1s/.*/wavelength,a,b/ gsmall.csv
 check "spectra of another unit: runs" run detect goff.hdr same.hdr --target gsmall.csv --method osp
@@ -2768,6 +2768,62 @@ minds "unmix, endmembers of the scene" unmix goff.hdr same.hdr --endmembers atgp
 minds auto auto goff.hdr look
 check "an offset, endmembers nfindr" good endmembers goff.hdr found.csv --count 3 --method nfindr
 check "an offset, bands" good bands goff.hdr found.csv
+rm -r look
+# Of one scene: gains that differ between bands, and alike ones; the same of offsets; neither changes anything.
+list() { for i in $(seq 20); do [ $i -gt 10 ] && echo "$2" || echo "$1"; done | paste -sd,; }
+for c in "gunlike gain 0.01 0.02" "galike gain 0.01 0.01" "ounlike offset -5 -9" "oalike offset -5 -5" "gnone gain 1 1" "onone offset 0 0"; do
+    # shellcheck disable=SC2086 # several words
+    set -- $c
+    { cat gzero.hdr; echo "data $2 values = {$(list "$3" "$4")}"; } >"$1.hdr"; cp gzero.img "$1.img"
+done
+{ cat gzero.hdr; echo "data gain values = {$(list 1 1)}"; } >gtwin.hdr; cp gzero.img gtwin.img
+good endmembers gzero.hdr gtable.csv --count 3 --method nfindr
+# depends NAME "CUBES" COMMAND...: results depend on what the headers of these cubes state and on no others'; @ is the cube.
+depends() {
+    local c wanted
+    for c in gunlike galike ounlike oalike gnone onone; do
+        wanted=0; case " $2 " in *" $c "*) wanted=1;; esac
+        check "$1, $c: runs" run "${@:3:1}" $c.hdr "${@:4}"
+        check "$1, $c: it is said or not" is "$(grep -c "^hypercube: $c.hdr: data .* values: .*: they are not applied, and .*; --gains applies them$" err.txt)" $wanted
+        check "$1, $c, --gains: runs" run "${@:3:1}" $c.hdr "${@:4}" --gains
+        check "$1, $c, --gains: nothing is said" is "$(grep -c 'not applied' err.txt)" 0
+    done
+}
+depends "index of two bands" "gunlike ounlike oalike" index same.hdr --index "#1/#20"
+depends "index of two bands of one gain" "ounlike oalike" index same.hdr --index "#1/#5"
+depends "compare" "gunlike ounlike oalike" compare gtwin.hdr same.hdr
+depends "count" "gunlike ounlike oalike" count
+for o in "--derivative 1" "--continuum subtract" "--smooth 3"; do
+    # shellcheck disable=SC2086 # several words
+    depends "spectra $o" "gunlike ounlike" spectra same.hdr $o
+done
+depends "spectra --continuum divide" "gunlike ounlike oalike" spectra same.hdr --continuum divide
+depends "spectra --at" "" spectra found.csv --at 1,1
+for m in mf ace cem osp ns3; do
+    depends "detect $m, a table" "gunlike galike ounlike oalike" detect same.hdr --method $m --target gtable.csv
+done
+for m in sam amsd; do depends "detect $m, a table" "gunlike ounlike oalike" detect same.hdr --method $m --target gtable.csv; done
+depends "detect --library" "gunlike ounlike oalike" detect same.hdr --library gtable.csv
+depends "detect mf, a pixel" "" detect same.hdr --method mf --target 1,1
+depends "detect sam, a pixel" "gunlike ounlike oalike" detect same.hdr --method sam --target 1,1
+depends "detect osp, a pixel beside a table" "gunlike galike ounlike oalike" detect same.hdr --method osp --target 1,1 --undesired gtable.csv
+depends "unmix, a table" "gunlike galike ounlike oalike" unmix same.hdr --endmembers gtable.csv
+depends "unmix --library" "gunlike galike ounlike oalike" unmix same.hdr --library gtable.csv
+depends "unmix, endmembers of the scene" "gunlike" unmix same.hdr --endmembers nfindr --count 3
+depends "unmix --published" "gunlike ounlike oalike" unmix same.hdr --endmembers nfindr --count 3 --published gtable.csv
+depends "endmembers" "gunlike" endmembers found.csv --count 3 --method nfindr
+depends "correct iarr" "ounlike oalike" correct same.hdr --method iarr
+for m in "mnf --components 3" rx "denoise --mnf --components 3"; do
+    # shellcheck disable=SC2086 # several words
+    depends "$m" "" ${m%% *} same.hdr ${m#"${m%% *}"}
+done
+check "a table of another unit: its name is told" bash -c "'$program' unmix galike.hdr same.hdr --endmembers gtable.csv 2>&1 |
+    grep -q 'galike.hdr: data gain values: 0.01: they are not applied, and pixels are compared as they are stored with the spectra of gtable.csv; --gains'"
+check "auto, gains that are alike: its own table is of stored values" run auto galike.hdr look
+check "auto, gains that are alike: nothing is said" is "$(grep -c 'not applied' err.txt)" 0
+sed '$a reflectance scale factor = 10000' galike.hdr >gfactor.hdr; cp galike.img gfactor.img
+check "a stated factor says which unit a table has: runs" run unmix gfactor.hdr same.hdr --endmembers gtable.csv
+check "a stated factor says which unit a table has" is "$(grep -c 'not applied' err.txt)" 0
 rm -r look
 
 echo "== the way back from stretched components, dead bands"
