@@ -44,7 +44,7 @@ static int named_matrices(const shs_model *m, named_matrix *list) {
     return count_of_pca - 1; /* no noise */
 }
 
-enum { MOST_MATRICES = 8, NOTES_BYTES = 1 << 22 };
+enum { MOST_MATRICES = 8 };
 
 static char *matrix_file(const char *prefix, const char *name) {
     char *stem = joined(prefix, "_"), *whole = joined(stem, name), *file = joined(whole, ".npy");
@@ -201,8 +201,6 @@ static void export_c(const char *name, const shs_model *m, const model_notes *no
 
 /* ---- the file ----------------------------------------------------------------------------------------------------- */
 
-static const char notes_magic[] = "\nhypercube's notes\n";
-
 static void write_noted_list(FILE *file, const char *key, const double *list, int count) {
     int i;
     if (!list) return;
@@ -233,69 +231,6 @@ static void write_notes(FILE *file, const job *j, const model_notes *notes) {
     fprintf(file, "bands = %d", in->bands);
     for (i = 0; i < j->cube.band_count; i++) fprintf(file, " %d", j->bands[i] + 1);
     fprintf(file, "\nend\n");
-}
-
-/* The first number counts the bands of the cube. The following numbers are the bands of the model, from 1. */
-static void read_noted_bands(model_notes *notes, const char *text, int count) {
-    char *end;
-    int i;
-    notes->bands = (int)strtol(text, &end, 10);
-    notes->list = ALLOCATE(int, count);
-    notes->list_count = count;
-    for (i = 0; i < count; i++) {
-        long number = strtol(end, &end, 10);
-        if (number < 1 || number > notes->bands) break;
-        notes->list[i] = (int)number - 1;
-    }
-    if (i == count) return;
-    free(notes->list);
-    notes->list = NULL;
-}
-
-/* NULL where they are not so many numbers. */
-static double *read_noted_list(const char *text, int count) {
-    double *list = ALLOCATE(double, count);
-    char *end;
-    int i;
-    for (i = 0; i < count; i++) {
-        list[i] = strtod(text, &end);
-        if (end == text) {
-            free(list);
-            return NULL;
-        }
-        text = end;
-    }
-    return list;
-}
-
-/* The rest of a model's file; bands: of the model. */
-static model_notes read_notes(FILE *file, const char *name, int bands) {
-    model_notes notes = SHS_ZERO;
-    char *text = ALLOCATE(char, NOTES_BYTES + 1), *line;
-    size_t size = fread(text, 1, NOTES_BYTES, file), start = sizeof notes_magic - 1, compared = start, end;
-    notes.name = name;
-    text[size] = 0;
-    if (size < start) compared = size;
-    if (size > 0 && strncmp(text, notes_magic, compared)) warn("%s: more bytes follow the model", name);
-    if (size > 0 && !strncmp(text, notes_magic, compared)) {
-        line = strstr(text, "\nend\n");
-        if (!line) fail(EXIT_ERROR, "%s: model: it is truncated", name);
-        end = (size_t)(line - text) + 5;
-        if (end < size) warn("%s: more bytes follow the model", name);
-        for (line = text + start; strncmp(line, "end\n", 4); line = strchr(line, '\n') + 1) {
-            if (begins_with(line, "values = reflectance\n")) notes.values = VALUES_REFLECTANCE;
-            if (begins_with(line, "values = gains\n")) notes.values = VALUES_GAINS;
-            if (begins_with(line, "values = stored\n")) notes.values = VALUES_STORED;
-            if (begins_with(line, "reflectance scale factor = ")) notes.factor = strtod(strchr(line, '=') + 1, NULL);
-            if (begins_with(line, "data gain values = ")) notes.scale.gain = read_noted_list(strchr(line, '=') + 1, bands);
-            if (begins_with(line, "data offset values = ")) notes.scale.bias = read_noted_list(strchr(line, '=') + 1, bands);
-            if (begins_with(line, "bands = ")) read_noted_bands(&notes, strchr(line, '=') + 1, bands);
-            if (begins_with(line, "wavelength units = ")) (void)sscanf(line, "wavelength units = %47[^\n]", notes.units);
-        }
-    }
-    if (!notes.scale.gain || !notes.scale.bias) free_scale(&notes.scale);
-    free(text);
-    return notes;
 }
 
 static void save_model(const job *j, const shs_model *m, const model_notes *notes) {
@@ -534,20 +469,6 @@ static void compare_with_model(const job *j, const shs_model *m, const char *nam
          typical, name, fitted, way_to_unit(&j->in));
 }
 
-/* Warns if both headers say how stored values lead to others, in different ways, and neither was asked to. */
-static void compare_gains(const job *j, const model_notes *notes) {
-    cube_scale here;
-    gain_difference d;
-    if (j->in.scale.gain) return;
-    here = stated_scale(&j->in, j->bands, j->cube.band_count);
-    d = find_difference(&here, &notes->scale, j->cube.band_count);
-    if (d.key)
-        warn("%s: %s: %.6g in band %d, but %.6g in the cube that %s was fitted to: a model that is fitted with --gains brings both "
-             "to one unit",
-             j->in.header_name, d.key, d.here, j->bands[d.at] + 1, d.there, notes->name);
-    free_scale(&here);
-}
-
 /* ---- apply, inverse ------------------------------------------------------------------------------------------------ */
 
 static void run_apply(const settings *s, char **names) {
@@ -559,7 +480,7 @@ static void run_apply(const settings *s, char **names) {
     if (rx) count = 1;
     match_bands(j, names[0], &m, &notes);
     compare_with_model(j, &m, names[0]);
-    compare_gains(j, &notes);
+    compare_gains(&j->in, j->bands, j->cube.band_count, &notes);
     output_start(j, count, output_titles[m.kind]);
     if (rx) call = call_on(make_rx_transform, &j->cube, &j->sink, &m.pca, NULL);
     else if (ica) call = call_on(make_ica_transform, &j->cube, &j->sink, &m.ica, NULL);

@@ -245,6 +245,73 @@ static void free_notes(model_notes *notes) {
     notes->list = NULL;
 }
 
+enum { NOTES_BYTES = 1 << 22 };
+
+static const char notes_magic[] = "\nhypercube's notes\n";
+
+/* The first number counts the bands of the cube. The following numbers are the bands of the model, from 1. */
+static void read_noted_bands(model_notes *notes, const char *text, int count) {
+    char *end;
+    int i;
+    notes->bands = (int)strtol(text, &end, 10);
+    notes->list = ALLOCATE(int, count);
+    notes->list_count = count;
+    for (i = 0; i < count; i++) {
+        long number = strtol(end, &end, 10);
+        if (number < 1 || number > notes->bands) break;
+        notes->list[i] = (int)number - 1;
+    }
+    if (i == count) return;
+    free(notes->list);
+    notes->list = NULL;
+}
+
+/* NULL where they are not so many numbers. */
+static double *read_noted_list(const char *text, int count) {
+    double *list = ALLOCATE(double, count);
+    char *end;
+    int i;
+    for (i = 0; i < count; i++) {
+        list[i] = strtod(text, &end);
+        if (end == text) {
+            free(list);
+            return NULL;
+        }
+        text = end;
+    }
+    return list;
+}
+
+/* The rest of a model's file; bands: of the model. */
+static model_notes read_notes(FILE *file, const char *name, int bands) {
+    model_notes notes = SHS_ZERO;
+    char *text = ALLOCATE(char, NOTES_BYTES + 1), *line;
+    size_t size = fread(text, 1, NOTES_BYTES, file), start = sizeof notes_magic - 1, compared = start, end;
+    notes.name = name;
+    text[size] = 0;
+    if (size < start) compared = size;
+    if (size > 0 && strncmp(text, notes_magic, compared)) warn("%s: more bytes follow the model", name);
+    if (size > 0 && !strncmp(text, notes_magic, compared)) {
+        line = strstr(text, "\nend\n");
+        if (!line) fail(EXIT_ERROR, "%s: model: it is truncated", name);
+        end = (size_t)(line - text) + 5;
+        if (end < size) warn("%s: more bytes follow the model", name);
+        for (line = text + start; strncmp(line, "end\n", 4); line = strchr(line, '\n') + 1) {
+            if (begins_with(line, "values = reflectance\n")) notes.values = VALUES_REFLECTANCE;
+            if (begins_with(line, "values = gains\n")) notes.values = VALUES_GAINS;
+            if (begins_with(line, "values = stored\n")) notes.values = VALUES_STORED;
+            if (begins_with(line, "reflectance scale factor = ")) notes.factor = strtod(strchr(line, '=') + 1, NULL);
+            if (begins_with(line, "data gain values = ")) notes.scale.gain = read_noted_list(strchr(line, '=') + 1, bands);
+            if (begins_with(line, "data offset values = ")) notes.scale.bias = read_noted_list(strchr(line, '=') + 1, bands);
+            if (begins_with(line, "bands = ")) read_noted_bands(&notes, strchr(line, '=') + 1, bands);
+            if (begins_with(line, "wavelength units = ")) (void)sscanf(line, "wavelength units = %47[^\n]", notes.units);
+        }
+    }
+    if (!notes.scale.gain || !notes.scale.bias) free_scale(&notes.scale);
+    free(text);
+    return notes;
+}
+
 /* Whether the header of a model's cube stated gains or offsets that change stored values. */
 static int has_other_gains(const model_notes *notes) {
     int i;
@@ -303,6 +370,20 @@ static void scale_as_model(cube_file *in, const model_notes *notes) {
                  in->header_name, notes->name, type_name(in));
     } else if (notes->factor > 0 && factor > 0 && fabs(notes->factor - factor) > 1e-9 * factor)
         scale_to_factor(in, notes, factor);
+}
+
+/* Warns if both headers say how stored values lead to others, in different ways, and neither was asked to. */
+static void compare_gains(const cube_file *in, const int *bands, int count, const model_notes *notes) {
+    cube_scale here;
+    gain_difference d;
+    if (in->scale.gain) return;
+    here = stated_scale(in, bands, count);
+    d = find_difference(&here, &notes->scale, count);
+    if (d.key)
+        warn("%s: %s: %.6g in band %d, but %.6g in the cube that %s was fitted to: a model that is fitted with --gains brings "
+             "both to one unit",
+             in->header_name, d.key, d.here, bands[d.at] + 1, d.there, notes->name);
+    free_scale(&here);
 }
 
 /* Stops where components were stretched, and the header has no way back. */

@@ -17,7 +17,7 @@
 #pragma GCC diagnostic ignored "-Wunused-function" /* of what hypercube's reader offers */
 #endif
 #define ENVI_MOVE_BYTES
-#include "../hypercube/envi_write.h"
+#include "../hypercube/scales.h"
 
 typedef struct settings {
     int components, block, threads, bbl, symmetric, iterations;
@@ -157,11 +157,29 @@ static void save_model(const shs_model *model) {
     close_written(file, given.save);
 }
 
-static shs_model load_model(const char *name) {
+/* The mean of a model, its bands, and how many values it makes of a pixel: ranks compare them. */
+typedef struct shape {
+    const shs_wide *mean;
+    int bands, outputs;
+} shape;
+
+static shape shape_of(const shs_model *model) {
+    shape s = {model->pca.mean, model->pca.bands, model->pca.components};
+    if (model->kind == SHS_MODEL_RX) s.outputs = 1;
+    if (model->kind != SHS_MODEL_ICA) return s;
+    s.mean = model->ica.mean;
+    s.bands = model->ica.bands;
+    s.outputs = model->ica.components;
+    return s;
+}
+
+/* notes: what hypercube says there of the cube; cube_mpi itself says nothing. */
+static shs_model load_model(const char *name, model_notes *notes) {
     shs_model model = SHS_ZERO;
     FILE *file = fopen(name, "rb");
     if (!file) fail(EXIT_ERROR, "%s: cannot read it: %s", name, strerror(errno));
     check(shs_model_load(NULL, read_piece, file, &model), name);
+    *notes = read_notes(file, name, shape_of(&model).bands);
     fclose(file);
     return model;
 }
@@ -204,6 +222,15 @@ static void check_wavelengths(const char *model_name, const shs_model *model, in
                  in.header_name, used_band(cube, b) + 1, (double)here[b], b + 1, model_name, wanted[b]);
     free(wanted);
     free(here);
+}
+
+/* The first rank warns of gains that two headers state differently. */
+static void check_gains(const model_notes *notes, const shs_cube *cube) {
+    const int count = shs_cube_bands(cube);
+    int *bands = ALLOCATE(int, count), b;
+    for (b = 0; b < count; b++) bands[b] = used_band(cube, b);
+    if (world.rank == 0) compare_gains(&in, bands, count, notes);
+    free(bands);
 }
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
@@ -279,22 +306,6 @@ static void report(enum mode mode, const shs_model *model) {
     }
 }
 
-/* The mean of a model, its bands, and how many values it makes of a pixel: ranks compare them. */
-typedef struct shape {
-    const shs_wide *mean;
-    int bands, outputs;
-} shape;
-
-static shape shape_of(const shs_model *model) {
-    shape s = {model->pca.mean, model->pca.bands, model->pca.components};
-    if (model->kind == SHS_MODEL_RX) s.outputs = 1;
-    if (model->kind != SHS_MODEL_ICA) return s;
-    s.mean = model->ica.mean;
-    s.bands = model->ica.bands;
-    s.outputs = model->ica.components;
-    return s;
-}
-
 /* How many components a fit makes, where the command line does not say. */
 static int usual_components(enum mode mode, int bands) {
     if (mode == RX) return 0; /* all that are above rounding */
@@ -309,6 +320,7 @@ int main(int argc, char **argv) {
     int mode = -1, wanted = 3, outputs;
     uint64_t print;
     shs_model model = SHS_ZERO;
+    model_notes notes = SHS_ZERO;
     shs_context ctx;
     shs_cube cube;
     shs_sink sink;
@@ -319,17 +331,19 @@ int main(int argc, char **argv) {
     check_options((enum mode)mode, argv[0]);
     argv += mode == APPLY;
     ctx = ranks_context(given.threads, given.device);
-    if (mode == APPLY) model = load_model(argv[0]);
+    if (mode == APPLY) model = load_model(argv[0], &notes);
     in = cube_open(argv[1], NULL);
     will_read(in.header_name);
     will_read(in.data_name);
     if (given.save) will_write(given.save);
+    if (mode == APPLY) scale_as_model(&in, &notes);
     cube = open_share();
     print = imprint_of(&in);
     if (mode == APPLY) { /* its numbers, which another model of the same size has not */
         const shape given_model = shape_of(&model);
         print = imprint(print, given_model.mean, (size_t)given_model.bands * sizeof(shs_wide));
         check_wavelengths(argv[0], &model, given_model.bands, &cube);
+        check_gains(&notes, &cube);
     } else model.wavelengths = used_wavelengths(&cube);
     in_data = parallel_open(in.data_name, MPI_MODE_RDONLY);
     together("the files that they see", print);
@@ -352,6 +366,7 @@ int main(int argc, char **argv) {
         shs_ica_free(&ctx, &model.ica);
         free(model.wavelengths);
     }
+    free_notes(&notes);
     free((void *)(uintptr_t)cube.band_list);
     cube_close(&in);
     cube_close(&out);

@@ -183,6 +183,30 @@ ends "apply: bands at other wavelengths" 2 "turned.hdr: wavelength: band 1 has .
     -n 2 "$cube" apply pca4.model turned.hdr bad.hdr
 "$hypercube" convert bsq.hdr fewer.hdr --bands 1,2,3 >/dev/null
 ends "apply: fewer bands" 2 "fewer.hdr: bands: 3 are in use, but pca4.model is of 7" -n 2 "$cube" apply pca4.model fewer.hdr bad.hdr
+# What hypercube notes of the values that a model is of: a cube is scaled as it says, pixels without data stay out, and other
+# gains are told.
+gains=$(seq -s, 0.01 0.01 0.07)
+first=$("$hypercube" spectra bsq.hdr at.csv --at 10,10 >/dev/null; awk -F, 'NR == 2 { print $2 }' at.csv)
+for how in gains reflectance; do
+    grep -v '^data ignore\|^reflectance' bsq.hdr >$how.hdr; cp bsq.img $how.img
+    { echo "data gain values = {$gains}"; echo "data offset values = {$gains}"; echo "reflectance scale factor = 5000"
+        echo "data ignore value = $first"; } >>$how.hdr
+    "$hypercube" pca $how.hdr alone_$how.hdr --components 3 --$how --save $how.model >/dev/null
+    check "apply: a model of hypercube --$how" good_ranks 2 "$cube" apply $how.model $how.hdr ranks_$how.hdr
+    check "apply: a model of hypercube --$how: it is told once" test "$(grep -c "$how.hdr: values are scaled .*, as those of $how.model were" out.txt)" -eq 1
+    "$hypercube" compare alone_$how.hdr ranks_$how.hdr same.hdr >same.txt
+    check "apply: a model of hypercube --$how: the components" awk '{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] } }
+        END { exit !(v["pixels"] > 400 && v["pixels"] < 481 && v["largest"] < 1e-3) }' same.txt
+done
+"$hypercube" pca gains.hdr same.hdr --components 3 --save stored.model >/dev/null
+sed "s/^data gain values = {0.01/data gain values = {0.02/" gains.hdr >other.hdr; cp gains.img other.img
+check "apply: other gains" ranks 2 "$cube" apply stored.model other.hdr same.hdr
+check "apply: other gains: the first rank tells" test "$(grep -c 'other.hdr: data gain values: 0.02 in band 1, but 0.01 in the cube that stored.model' err.txt)" -eq 1
+sed "s/^reflectance scale.*/reflectance scale factor = 500/" gains.hdr >other.hdr
+check "apply: another factor of reflectance" good_ranks 2 "$cube" apply stored.model other.hdr same.hdr
+check "apply: another factor of reflectance: it is told" grep -q 'other.hdr: values are multiplied by 10: ' out.txt
+ends "apply: a model of scaled values, no gains" 2 "bsq.hdr: data gain values: the key is missing, and gains.model was fitted to scaled values" \
+    -n 2 "$cube" apply gains.model bsq.hdr bad.hdr
 check "one rank has nothing" good_ranks 4 "$cube" pca short.hdr few.hdr --components 3
 "$hypercube" pca short.hdr alone_few.hdr --components 3 >/dev/null
 same "one rank has nothing: as without MPI" alone_few.img few.img 2e-4
