@@ -2784,7 +2784,7 @@ depends() {
     for c in gunlike galike ounlike oalike gnone onone; do
         wanted=0; case " $2 " in *" $c "*) wanted=1;; esac
         check "$1, $c: runs" run "${@:3:1}" $c.hdr "${@:4}"
-        check "$1, $c: it is said or not" is "$(grep -c "^hypercube: $c.hdr: data .* values: .*: they are not applied, and .*; --gains applies them$" err.txt)" $wanted
+        check "$1, $c: it is said or not" is "$(grep -c "^[^:]*: $c.hdr: data .* values: .*: they are not applied, and .*; --gains applies them$" err.txt)" $wanted
         check "$1, $c, --gains: runs" run "${@:3:1}" $c.hdr "${@:4}" --gains
         check "$1, $c, --gains: nothing is said" is "$(grep -c 'not applied' err.txt)" 0
     done
