@@ -806,7 +806,7 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
 
    Tolerances. The recurrence of ||r||^2 errs by about 4 eps |y|^2 over the product of the three smallest d^2 / G_jj. Where this
    error matters, the residual y - Dx is formed explicitly in shs_wide, and pursuit and errors2 use it: near the tolerance, below
-   1e-2 |y| (1e-6 in double), and with atoms of d^2 < 1e-2 G_jj (1e-4). A signal reported as reached is reached: ||y - Dx|| <=
+   1e-2 |y| (1e-6 in double), and with atoms of d^2 < 1e-2 G_jj (1e-4), whose coefficients it then refines. A signal reported as reached is reached: ||y - Dx|| <=
    tolerance for the stored coefficients. For a signal without atoms ||y||^2 is compared as shs_wide rounds it. Below about 1e-6 |y|
    (1e-15 in double) rounding keeps more and more signals above the tolerance; they count as not reached. shs_omp_one and
    shs_omp_gram, which do not know y, go on until the recurrence is below the tolerance by its usual error, 4 eps |y|^2 over the
@@ -950,7 +950,8 @@ SHS_API shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const shs_re
 /* Without copies in another unit. p = 0: of shs_omp_gram. */
 SHS_API size_t shs_omp_workspace(const shs_context *ctx, int p, int n, size_t m, int stride, const shs_omp_options *options);
 
-/* Codes m signals by D'Y (n x m), the Gram matrix (options->gram) and, for a tolerance, ||y||^2 (norms2, m) alone.
+/* Codes m signals by D'Y (n x m), the Gram matrix (options->gram) and, for a tolerance, ||y||^2 (norms2, m) alone. Where atoms have
+   d^2 < 1e-2 G_jj (1e-4 in double), the coefficients keep the error of the recurrences: only the signals could correct them.
    SHS_TOLERANCE_TOO_SMALL: a tolerance below 1e-2 |y| (1e-6 in double) cannot be decided without the signals. errors2 and report,
    as above, want norms2 too; the report's rmse, which takes the length of a signal, is 0. */
 SHS_API shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, const shs_real *dty, int ldt, const shs_real *norms2,
@@ -10737,11 +10738,25 @@ SHS__INLINE int shs__omp_step(shs__omp_signal *w, shs__omp_form form) {
     return 1;
 }
 
-/* Forms the coefficients as the codes will hold them. Where the tolerance is still in doubt, refines them by the explicit residual,
-   at most twice; this residual then decides. alpha is scratch from here on. */
+enum { SHS__OMP_REFINES = 10 }; /* of atoms that are much alike: where they hardly differ, each takes half of the error */
+
+/* Whether the coefficients at the end are to be refined by the explicit residual, given how often they have been. They are while
+   the tolerance is in doubt. They also are where the Gram form's atoms are much alike, because t errs there by more than rounding:
+   until a refinement takes next to nothing off ||r||^2, which for a group is a sum where one signal's part may be small. */
+SHS__PRIVATE int shs__omp_is_rough(shs__omp_signal *w, int tries) {
+    const shs__signal_error *error = &w->error;
+    shs_wide fall = SHS__WIDE_C(1e-3);
+    if (!w->y || w->reached) return 0;
+    if (tries < 2 && shs__omp_in_doubt(w)) return 1;
+    if (!w->over->G || error->shares.least >= SHS__OMP_SURE || tries >= SHS__OMP_REFINES) return 0;
+    if (w->team) fall = SHS__WIDE_C(1e-6);
+    return !w->r_is_explicit || error->residual2 < error->base2 * (1 - fall);
+}
+
+/* Forms the coefficients as the codes will hold them. The last residual decides the tolerance. alpha is scratch from here on. */
 SHS__PRIVATE void shs__omp_finish(shs__omp_signal *w) {
     int tries, changed;
-    for (tries = 0; tries < 2 && w->y && !w->reached && shs__omp_in_doubt(w); tries++) {
+    for (tries = 0; shs__omp_is_rough(w, tries); tries++) {
         if (shs__omp_confirm(w)) return;
         shs__omp_weigh(w, w->r, w->r);
         shs__omp_refine(w);
@@ -11465,7 +11480,7 @@ SHS__OUTLINE void shs__chunk_team(const shs__coder *c, size_t first, size_t end,
         do shs__team_choose(w);
         while (shs__omp_step(w, SHS__OMP_TEAM));
     }
-    for (tries = 0; tries < 2 && w->y && !w->reached && shs__omp_in_doubt(w); tries++)
+    for (tries = 0; shs__omp_is_rough(w, tries); tries++)
         if (!shs__team_confirm(w)) shs__team_refresh(w, 1);
     if (w->y && !w->reached && w->error.tolerance2 > 0 && shs__omp_unsure(w, w->error.residual2, w->error.base2))
         (void)shs__team_confirm(w);
