@@ -1405,7 +1405,7 @@ SHS_API shs_status shs_dictionary_random(int p, int n, shs_real *D, int ldd, uin
    patches one pixel wide or high) and over the channels (k_c < channels). The constant part is removed from all but k_x = k_y = 0.
    The n atoms of the lowest k_x + k_y + k_c are taken. Layout of a patch as in section 8. */
 SHS_API shs_status shs_dictionary_dct(int width, int height, int channels, int n, shs_real *D, int ldd);
-/* The largest |d_i'd_j| / (|d_i||d_j|), i != j, into *mu; 0 for one atom. */
+/* The largest |d_i'd_j| / (|d_i||d_j|), i != j, into *mu: 0 for one atom, never above 1. */
 SHS_API shs_status shs_dictionary_coherence(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, shs_wide *mu);
 
 /* ================================================================================================================== */
@@ -16060,6 +16060,7 @@ SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, i
                 if (c > largest) largest = c;
             }
     }
+    if (largest > 1) largest = 1; /* rounding: an angle is its arc cosine */
     *mu = largest;
     shs__layout_release(ctx, &l);
     return SHS_OK;

@@ -2036,6 +2036,15 @@ static void test_coherence(void **state) {
     }
     assert_ok(shs_dictionary_coherence(NULL, P, 1, D, P, &mu));
     assert_close(mu, 0, 0);
+    for (j = 0; j < P * 75; j++) scaled[P * 75 + j] = scaled[j] * 3; /* each atom twice: rounding is not to lead above 1 */
+    for (j = 0; j < 75; j++) {
+        shs_real two[2 * P];
+        memcpy(two, scaled + P * j, P * sizeof *two);
+        memcpy(two + P, scaled + P * (75 + j), P * sizeof *two);
+        assert_ok(shs_dictionary_coherence(NULL, P, 2, two, P, &mu));
+        assert_close(mu, 1, BY_TYPE(1e-6, 1e-14));
+        if (!(mu <= 1)) fail_msg("atom %d and 3 times itself: the coherence is 1 + %g, not 1 at most", j, (double)mu - 1);
+    }
     mu = -1;
     assert_status(shs_dictionary_coherence(NULL, 0, 9, D, P, &mu), SHS_BAD_P);
     assert_status(shs_dictionary_coherence(NULL, P, 0, D, P, &mu), SHS_BAD_N);
