@@ -732,7 +732,8 @@ SHS_API shs_status shs_cholesky(const shs_context *ctx, shs_uplo uplo, int n, sh
 SHS_API shs_status shs_cholesky_naive(shs_uplo uplo, int n, shs_real *A, int lda);
 SHS_API size_t shs_cholesky_workspace(const shs_context *ctx, int n);
 
-/* Scales every column of A (m x n) to unit length, but zero columns; norms (n values, may be NULL) gets the lengths before. */
+/* Scales every column of A (m x n) to unit length, but zero columns; norms (n values, may be NULL) gets the lengths before.
+   Values are not checked: a column with NaN becomes NaN, as does its length; the other columns are right. */
 SHS_API shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda, shs_real *norms);
 
 /* ================================================================================================================== */
@@ -830,7 +831,8 @@ SHS_API shs_status shs_codes_create(const shs_context *ctx, size_t m, int stride
 SHS_API void shs_codes_free(const shs_context *ctx, shs_codes *codes);
 /* The number of stored coefficients. */
 SHS_API size_t shs_codes_nonzeros(const shs_codes *codes);
-/* As compressed sparse columns, rows ascending: column_start (m+1), row and value (shs_codes_nonzeros each). */
+/* As compressed sparse columns, rows ascending: column_start (m+1), row and value (shs_codes_nonzeros each). SHS_BAD_CODES, also of
+   the next two: `used` is below 0 or above the stride, or an atom is below 0 (there: or not below n). */
 SHS_API shs_status shs_codes_to_csc(const shs_codes *codes, size_t *column_start, int *row, shs_real *value);
 /* Z = D X for signals first .. first+count-1; Z is p x count. */
 SHS_API shs_status shs_codes_synthesize(const shs_context *ctx, int p, int n, const shs_real *D, int ldd,
@@ -939,7 +941,8 @@ SHS_API shs_omp_options shs_omp_defaults(int p, int n);
    min(sparsity, p, n). */
 SHS_API shs_status shs_omp(const shs_context *ctx, int p, int n, const shs_real *D, size_t m, const shs_real *Y,
                            int sparsity, shs_codes *codes);
-/* The same with options, leading dimensions and a report (may be NULL); errors2 (m, may be NULL) gets ||y - Dx||^2 of each signal.
+/* The same with options, leading dimensions and a report (may be NULL); errors2 (m, may be NULL) gets ||y - Dx||^2 of each signal:
+   infinity where that overflows shs_real (in float, signals of 1e20), 0 where it underflows (1e-25). sum2 and rmse are shs_wide.
    Errors: dimensions, NULL, ldd or ldy < p, NaN or infinity in D or Y, negative limits, codes too small; the codes are then
    untouched. SHS_CANCELLED: signals not yet coded have used = 0. Where an engine fails, codes and errors2 hold nothing of use.
    Scratch: D once more (twice with weights) and n^2 values, plus n (signals_per_group + 2 s) a thread; without a Gram matrix no
@@ -9789,12 +9792,25 @@ SHS__PUBLIC size_t shs_codes_nonzeros(const shs_codes *codes) {
     return total;
 }
 
+/* Whether one of the first `count` codes names an atom outside 0 .. n - 1. */
+SHS__PRIVATE int shs__codes_outside(const shs_codes *codes, size_t count, int n) {
+    size_t i;
+    for (i = 0; i < count; i++) {
+        int k;
+        if (codes->used[i] < 0 || codes->used[i] > codes->stride) return 1;
+        for (k = 0; k < codes->used[i]; k++) {
+            int atom = shs__codes_atoms(codes, i)[k];
+            if (atom < 0 || atom >= n) return 1;
+        }
+    }
+    return 0;
+}
+
 SHS__PUBLIC shs_status shs_codes_to_csc(const shs_codes *codes, size_t *column_start, int *row, shs_real *value) {
     size_t i, at = 0;
     if (!shs__codes_ok(codes, 0)) return SHS_BAD_CODES;
     if (!column_start || !row || !value) return SHS_BAD_OUTPUT;
-    for (i = 0; i < codes->m; i++)
-        if (codes->used[i] < 0 || codes->used[i] > codes->stride) return SHS_BAD_CODES;
+    if (shs__codes_outside(codes, codes->m, INT_MAX)) return SHS_BAD_CODES;
     for (i = 0; i < codes->m; i++) {
         const int *atoms = shs__codes_atoms(codes, i);
         const shs_real *coefs = shs__codes_coefs(codes, i);
@@ -9876,20 +9892,6 @@ SHS__PRIVATE shs_wide shs__synthesis_run(const shs_context *ctx, shs__synthesis 
     shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(2, w->count, w->p), chunks, shs__synthesis_chunk, w);
     for (c = 0; w->sums && c < chunks; c++) shs__sum_add(&total, w->sums[c]);
     return shs__sum_value(&total);
-}
-
-/* Whether one of the first `count` codes names an atom outside 0 .. n - 1. */
-SHS__PRIVATE int shs__codes_outside(const shs_codes *codes, size_t count, int n) {
-    size_t i;
-    for (i = 0; i < count; i++) {
-        int k;
-        if (codes->used[i] < 0 || codes->used[i] > codes->stride) return 1;
-        for (k = 0; k < codes->used[i]; k++) {
-            int atom = shs__codes_atoms(codes, i)[k];
-            if (atom < 0 || atom >= n) return 1;
-        }
-    }
-    return 0;
 }
 
 SHS__PUBLIC shs_status shs_codes_synthesize(const shs_context *ctx, int p, int n, const shs_real *D, int ldd,

@@ -3236,6 +3236,9 @@ static void test_csc(void **state) {
     assert_status(shs_codes_to_csc(&c, start, row, value), SHS_BAD_CODES);
     c.used[4] = 5;
     assert_status(shs_codes_to_csc(&c, start, row, value), SHS_BAD_CODES);
+    c.used[4] = 1;
+    c.atoms[4 * 4] = -1;
+    assert_status(shs_codes_to_csc(&c, start, row, value), SHS_BAD_CODES);
     shs_codes_free(NULL, &c);
 }
 

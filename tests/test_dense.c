@@ -198,6 +198,13 @@ static void normalized_columns_have_unit_length(void **state) {
     assert_true(is_infinite((double)norms[3])); /* the length itself is too large for the type */
     memcpy(A, before, sizeof *A * (size_t)lda);
     assert_ok(shs_normalize_columns(m, 1, A, lda, NULL));
+#ifndef __FAST_MATH__
+    memcpy(A, before, sizeof *A * (size_t)lda * 2);
+    A[3] = (shs_real)NAN; /* stays in its column */
+    assert_ok(shs_normalize_columns(m, 2, A, lda, norms));
+    assert_true(is_nan((double)norms[0]) && is_nan((double)A[0]));
+    assert_close(shs_nrm2(m, SHS__AT(A, lda, 0, 1), 1), 1, (m + 6) * (double)SHS__EPS);
+#endif
     assert_status(shs_normalize_columns(-1, n, A, lda, NULL), SHS_BAD_M);
     assert_status(shs_normalize_columns(m, -1, A, lda, NULL), SHS_BAD_N);
     assert_status(shs_normalize_columns(m, n, NULL, lda, NULL), SHS_BAD_A);
