@@ -780,9 +780,9 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
 
    where (c_1 .. c_{k-1}, d) is the next row of the Cholesky factor L of G_II; a back substitution L'x = t at the end gives x.
 
-   Selection compares |d_j'r|, the rule for atoms of unit norm: atoms are not normalised (see shs_normalize_columns). A zero atom
-   is never chosen, nor an atom whose squared length underflows to 0. Of equal atoms the first is chosen. An all-zero signal has no
-   atoms. A signal is finished in one of three cases:
+   Selection compares |d_j'r|, the rule for atoms of unit norm: atoms are not normalised (see shs_normalize_columns). A zero
+   atom is never chosen, nor an atom whose squared length is not a normal number (|d_j| below 1e-19; 1e-154 in double). Of equal
+   atoms the first is chosen. An all-zero signal has no atoms. A signal is finished in one of three cases:
 
        its sparsity or tolerance is reached
        no atom correlates with the residual: |alpha| <= 1e-5 max |alpha| of the start, or of the last residual formed explicitly
@@ -806,12 +806,12 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
    SPARSEHS_ONLY_CODING looks for none of this.
 
    Tolerances. The recurrence of ||r||^2 errs by about 4 eps |y|^2 over the product of the three smallest d^2 / G_jj. Where this
-   error matters, the residual y - Dx is formed explicitly in shs_wide, and pursuit and errors2 use it: near the tolerance, below
-   1e-2 |y| (1e-6 in double), and with atoms of d^2 < 1e-2 G_jj (1e-4), whose coefficients it then refines. A signal reported as reached is reached: ||y - Dx|| <=
-   tolerance for the stored coefficients. For a signal without atoms ||y||^2 is compared as shs_wide rounds it. Below about 1e-6 |y|
-   (1e-15 in double) rounding keeps more and more signals above the tolerance; they count as not reached. shs_omp_one and
-   shs_omp_gram, which do not know y, go on until the recurrence is below the tolerance by its usual error, 4 eps |y|^2 over the
-   smallest d^2 / G_jj. */
+   error matters, the residual y - Dx is formed explicitly in shs_wide, and pursuit and errors2 use it: near the tolerance,
+   below 1e-2 |y| (1e-6 in double), and with atoms of d^2 < 1e-2 G_jj (1e-4), whose coefficients it then refines. A signal
+   reported as reached is reached: ||y - Dx|| <= tolerance for the stored coefficients. For a signal without atoms ||y||^2 is
+   compared as shs_wide rounds it. Below about 1e-6 |y| (1e-15 in double) rounding keeps more and more signals above the
+   tolerance; they count as not reached. shs_omp_one and shs_omp_gram, which do not know y, go on until the recurrence is below
+   the tolerance by its usual error, 4 eps |y|^2 over the smallest d^2 / G_jj. */
 
 /* Codes are sparse: signal i has used[i] atoms, atoms[i*stride + k] with coefficient coefs[i*stride + k], k < used[i], in the
    order in which they were chosen. Coding fills the slots from used[i] on with zeros. The arrays are the caller's own, or come
@@ -10061,6 +10061,9 @@ SHS__PRIVATE shs_wide shs__omp_product_wide(const shs__omp_dictionary *d, int j,
     return shs__kernels_vector()->dot_wide(d->p, shs__omp_atom(d, j), x);
 }
 
+/* Whether an atom of squared length G_jj may be chosen: a subnormal number has too few bits to divide by. */
+SHS__PRIVATE int shs__omp_has_length(shs_real gjj) { return gjj >= SHS__REAL_MIN; }
+
 /* Whether a rule of choice asks for the distances of all atoms. */
 SHS__PRIVATE int shs__omp_distances(shs_selection selection) {
 #define SHS__ROW(name, distances) distances,
@@ -10217,7 +10220,7 @@ SHS__PRIVATE int shs__omp_take(shs__omp_signal *w, int j, shs_real alpha, shs_re
     int k = w->chosen, i;
     shs_real d, floor = w->floor;
     if (w->distances.d2) floor *= SHS__SQRT(gjj);
-    if (!(shs__abs(alpha) > floor) || !(d2 > SHS__OMP_GUARD * gjj)) return 0;
+    if (!(shs__abs(alpha) > floor) || !(d2 > SHS__OMP_GUARD * gjj) || !shs__omp_has_length(gjj)) return 0;
     for (i = 0; i < k; i++)
         if (w->atoms[i] == j) return 0;
     d = SHS__SQRT(d2);
@@ -10797,7 +10800,7 @@ SHS__PRIVATE void shs__nn_choose(shs__omp_signal *w) {
     w->next = 0;
     for (i = 0; i < w->over->n; i++)
         if (w->alpha[i] > best) {
-            if ((shs_real)shs__omp_length2(w->over, i) > 0) { /* else no coefficient can be divided by it */
+            if (shs__omp_has_length((shs_real)shs__omp_length2(w->over, i))) {
                 best = w->alpha[i];
                 w->next = i;
             } else w->alpha[i] = 0;
@@ -10975,11 +10978,14 @@ SHS__OUTLINE void shs__omp_layout_worker(shs__layout *l, shs__omp_worker *g, con
     }
 }
 
-/* G_jj of all atoms, where the rule of choice asks for distances, and zeros behind them. */
+/* G_jj of all atoms, where the rule of choice asks for distances, with zeros for those that may not be chosen and behind all. */
 SHS__PRIVATE void shs__omp_set_diagonal(shs__omp_dictionary *over) {
     int j;
     if (!over->diagonal) return;
-    for (j = 0; j < over->n; j++) over->diagonal[j] = (shs_real)shs__omp_length2(over, j);
+    for (j = 0; j < over->n; j++) {
+        over->diagonal[j] = (shs_real)shs__omp_length2(over, j);
+        if (!shs__omp_has_length(over->diagonal[j])) over->diagonal[j] = 0;
+    }
     for (; j < shs__omp_padded(over->n); j++) over->diagonal[j] = 0;
 }
 
@@ -11316,7 +11322,8 @@ SHS__PRIVATE void shs__coder_weigh_atoms(const shs__coder *c, shs__signal_weight
         shs__omp_weights(c, i, 0, d->p, w->root);
         for (l = 0; l < d->p; l++) w->root[l] = SHS__SQRT(w->root[l]) / w->unit;
     }
-    for (j = 0; j < d->n; j++) lengths2[j] = shs__omp_where(lengths2[j] > guard * d->diagonal[j], lengths2[j]);
+    for (j = 0; j < d->n; j++)
+        lengths2[j] = shs__omp_where(lengths2[j] > guard * d->diagonal[j] && shs__omp_has_length(lengths2[j]), lengths2[j]);
     for (; j < padded; j++) lengths2[j] = 0;
     w->longest = SHS__SQRT(lengths2[shs__kernels_pursuit()->strongest(d->n, lengths2)]);
 }
@@ -11667,7 +11674,7 @@ SHS__PRIVATE void shs__subspace_append(const shs__omp_signal *w, shs__subspace *
     whole = shs__omp_product_wide(d, j, w->exact);
     row[t->count] = whole;
     left = shs__small_row(t->count, t->L, row);
-    if (!(left > SHS__WIDENED_OMP_GUARD * whole)) return;
+    if (!(left > SHS__WIDENED_OMP_GUARD * whole) || !shs__omp_has_length((shs_real)whole)) return;
     row[t->count] = SHS__WSQRT(left);
     t->atoms[t->count++] = j;
 }

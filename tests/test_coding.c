@@ -1310,6 +1310,41 @@ static void test_nonnegative_of_tiny_atoms(void **state) {
     problem_free(&q);
 }
 
+/* No form chooses atoms whose squared length is subnormal: coefficients would have a few bits. */
+static void test_subnormal_lengths(void **state) {
+    enum { P = 12, N = 6, M = 30 };
+    static const double lengths[] = {BY_TYPE(1e-20, 1e-155), BY_TYPE(1e-21, 1e-158), BY_TYPE(1e-22, 1e-160)};
+    static unsigned char mask[P * M];
+    shs_real weights[P];
+    int t, f, i, k;
+    (void)state;
+    for (i = 0; i < P; i++) weights[i] = 1;
+    memset(mask, 1, sizeof mask);
+    for (t = 0; t < 3; t++) {
+        problem q = random_problem(P, N, M, 480);
+        for (i = 0; i < P; i++) q.D[P + i] *= (shs_real)lengths[t];
+        for (f = 0; f < 12; f++) {
+            shs_codes codes = new_codes(M, N);
+            shs_omp_options o = SHS_ZERO;
+            o.sparsity = N;
+            o.gram_mode = f & 1 ? SHS_GRAM_NEVER : SHS_GRAM_ALWAYS;
+            if (f / 2 == 1) o.selection = SHS_SELECT_OLS;
+            if (f / 2 == 2) o.weights = weights;
+            if (f / 2 == 3) o.mask = mask;
+            if (f / 2 == 3) o.ldm = P;
+            if (f / 2 == 4) o.nonnegative = 1;
+            if (f / 2 == 5) o.method = SHS_METHOD_SUBSPACE;
+            assert_ok(shs_omp_ex(NULL, P, N, q.D, P, M, q.Y, P, &o, &codes, NULL, NULL));
+            for (i = 0; i < M; i++)
+                for (k = 0; k < codes.used[i]; k++)
+                    if (codes.atoms[N * i + k] == 1)
+                        fail_msg("length %g, form %d: signal %d has the atom, not only others", lengths[t], f, i);
+            shs_codes_free(NULL, &codes);
+        }
+        problem_free(&q);
+    }
+}
+
 /* Not with OLS's rule; not in learning. */
 static void test_nonnegative_is_alone(void **state) {
     problem q = random_problem(5, 7, 9, 1);
@@ -3845,6 +3880,7 @@ int main(void) {
         cmocka_unit_test(test_nonnegative),
         cmocka_unit_test(test_atom_leaves),
         cmocka_unit_test(test_nonnegative_of_tiny_atoms),
+        cmocka_unit_test(test_subnormal_lengths),
         cmocka_unit_test(test_nonnegative_is_alone),
         cmocka_unit_test(test_nothing_of_an_atom),
         cmocka_unit_test(test_selections),
