@@ -843,7 +843,11 @@ SHS_API shs_status shs_codes_residual(const shs_context *ctx, int p, int n, cons
                                       shs_wide *sum2);
 
 typedef enum shs_gram_mode {
-    SHS_GRAM_AUTO = 0, /* whichever is less work; no Gram matrix above 1 GB */
+    /* Whichever is less work; no Gram matrix above 1 GB. With a Gram matrix OLS passes over good atoms where atoms are much alike
+       (see SHS_SELECT_OLS): choose SHS_GRAM_NEVER there. For signals of 10 out of 100 Gaussian peaks of width 0.1, in float,
+       |Y - DX| was 17 % larger than with SHS_GRAM_NEVER, 52 % in groups; with 12 atoms 47 %, and 2.7 times in groups. In double
+       it was the same. */
+    SHS_GRAM_AUTO = 0,
     SHS_GRAM_ALWAYS = 1,   /* form D'D once: n^2 values */
     SHS_GRAM_NEVER = 2     /* correlate with the dictionary at every step: for very large dictionaries or few signals */
 } shs_gram_mode;
