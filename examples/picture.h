@@ -484,19 +484,22 @@ static inline int profile_is_srgb(const unsigned char *profile, size_t size) {
     return 0;
 }
 
-/* Of a PNG, in its chunk iCCP: a name, two bytes of zero, and the profile as zlib packs it. */
+enum { PROFILE_BYTES = 1 << 22 };
+
+/* Of a PNG, in its chunk iCCP: a name, two bytes of zero, and the profile as zlib packs it. 2 MB may unpack to
+   2 GB: a profile that is larger than PROFILE_BYTES, or damaged, counts as one of another name. */
 static inline int packed_profile_is_srgb(const unsigned char *body, size_t length) {
-    char *(*volatile unpack)(const char *, int, int *) = stbi_zlib_decode_malloc; /* has 4 KB of stack, so it is not inlined */
+    int (*volatile unpack)(char *, int, const char *, int) = stbi_zlib_decode_buffer; /* has 4 KB of stack, so it is not inlined */
     size_t begin = 0;
-    int size = 0, is_srgb;
+    int size, is_srgb;
     char *profile;
     while (begin < length && body[begin]) begin++;
     if (length - begin < 2) return 0;
     begin += 2;
-    profile = unpack((const char *)body + begin, (int)(length - begin), &size);
-    if (!profile) return 0;
-    is_srgb = profile_is_srgb((const unsigned char *)profile, (size_t)size);
-    stbi_image_free(profile);
+    profile = ALLOCATE(char, PROFILE_BYTES);
+    size = unpack(profile, PROFILE_BYTES, (const char *)body + begin, (int)(length - begin));
+    is_srgb = size > 0 && profile_is_srgb((const unsigned char *)profile, (size_t)size);
+    free(profile);
     return is_srgb;
 }
 

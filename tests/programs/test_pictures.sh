@@ -255,7 +255,7 @@ if [ "$stb" ]; then
     ./plain_copy six.pgm six.png
     byte() { printf "\\$(printf %03o $1)"; }
     crc() { gzip -c | tail -c 8 | od -An -v -tu1 -N4 | { read -r a b c d; byte $d; byte $c; byte $b; byte $a; }; }
-    with_chunk() { cat >chunk; head -c 33 six.png; printf '\0\0\0'; byte $(($(wc -c <chunk) - 4)); cat chunk; crc <chunk; tail -c +34 six.png; }
+    with_chunk() { cat >chunk; bytes=$(($(wc -c <chunk) - 4)); head -c 33 six.png; printf '\0\0'; byte $((bytes / 256)); byte $((bytes % 256)); cat chunk; crc <chunk; tail -c +34 six.png; }
     # What is beside the pixels counts as much: a grey that is transparent, the orientation.
     for chunk in 'tRNS\0\002' 'eXIfMM\0*\0\0\0\010\0\001\001\022\0\003\0\0\0\001\0\006\0\0\0\0\0\0'; do
         kind=${chunk%%[M\\]*}
@@ -312,6 +312,12 @@ if [ "$stb" ]; then
     check "a profile that is called sRGB" bash -c "./copy colours.png a.pgm 2>&1 | cmp - /dev/null"
     printf 'iCCPp\0\0\170' | with_chunk >colours.png
     check "a damaged profile" left_out "colours.png: its colour profile"
+    # unpacked MB: the name of sRGB and then zeros, packed. Of a profile above 4 MB nothing is looked at: 2 MB unpack to 2 GB.
+    unpacked() { printf 'iCCPp\0\0\170\001'; { echo sRGB; head -c $1000000 /dev/zero; } | gzip -nc | tail -c +11 | head -c -8; printf '\0\0\0\0'; }
+    unpacked 3 | with_chunk >colours.png
+    check "a profile of 3 MB that is called sRGB" bash -c "./copy colours.png a.pgm 2>&1 | cmp - /dev/null"
+    unpacked 5 | with_chunk >colours.png
+    check "a profile of 5 MB is not unpacked" left_out "colours.png: its colour profile"
     base64 -d >flat.jpg <<'EOF'
 /9j/4AAQSkZJRgABAQAAAQABAAD/2wBDACgcHiMeGSgjISMtKygwPGRBPDc3PHtYXUlkkYCZlo+AjIqgtObDoKrarYqMyP/L2u71////m8H////6/+b9//j/
 wAALCAAIABABAREA/8QAFQABAQAAAAAAAAAAAAAAAAAABAX/xAAbEAABBAMAAAAAAAAAAAAAAAADAAQREiEiof/aAAgBAQAAPwAAB2jKogaWjfi//9k=
