@@ -25,6 +25,7 @@
 #endif
 
 enum { PICTURE_BYTES = 1 << 29, PICTURE_WHITE = 65535 }; /* no picture's file may be larger; the largest value in one */
+enum { PICTURE_VALUES = 1 << 28 };                       /* no picture may have more: a small file can promise any number */
 
 /* Grey (1 channel) or colour (3, interleaved), rows from the top, black 0 and white 255, whatever its file has. */
 typedef struct picture {
@@ -261,6 +262,13 @@ static inline double picture_contrast(const picture *a) {
     return sqrt(variance);
 }
 
+/* Refuses a picture of too many values, before memory is taken for them. */
+static inline void picture_check_size(const char *name, double width, double height, int channels) {
+    if (width * height * channels > PICTURE_VALUES)
+        fail(EXIT_ERROR, "%s: the picture is too large: %.0f x %.0f pixels of %d values; at most %d values are read", name, width,
+             height, channels, (int)PICTURE_VALUES);
+}
+
 /* ---- PGM and PPM ------------------------------------------------------------------------------------------------- */
 
 /* The next number of a PGM or PPM, past blanks and comments; -1 where there is none. */
@@ -291,7 +299,7 @@ static inline picture pnm_read(const char *name, const unsigned char *data, size
     if (width < 1 || height < 1 || white < 1) fail(EXIT_ERROR, "%s: its PGM or PPM header is damaged", name);
     if (white > PICTURE_WHITE) fail(EXIT_ERROR, "%s: its largest value %ld is outside 1..65535", name, white);
     two = !ascii && white > 255; /* bytes a value, the high one first */
-    if ((double)width * (double)height * channels > 268435456.0) fail(EXIT_ERROR, "%s: the picture is too large", name);
+    picture_check_size(name, (double)width, (double)height, channels);
     a.width = (int)width;
     a.height = (int)height;
     a.channels = channels;
@@ -439,7 +447,7 @@ static inline const char *png_word(const char *kind, char word[5]) {
     return word;
 }
 
-/* Refuses a PNG with a wrong check sum, which stb_image does not look at. Optional chunks other than notes count, too: tRNS and
+/* Refuses a PNG that is not whole, and one with a wrong check sum, which stb_image does not look at. Optional chunks other than notes count, too: tRNS and
    eXIf change what is seen, and a chunk with a damaged name may have been one of them. */
 static inline void png_check(const char *name, const unsigned char *data, size_t size) {
     const unsigned char *body;
@@ -455,6 +463,7 @@ static inline void png_check(const char *name, const unsigned char *data, size_t
                  png_word(kind, word), number, (unsigned)sum, big_endian(body + length, 4));
         if (!memcmp(kind, "IEND", 4)) return;
     }
+    fail(EXIT_ERROR, "%s: it is truncated or damaged: its %zu bytes end within chunk %d, before IEND", name, size, number + 1);
 }
 
 /* Says why stb_image refuses a PNG's size: of its reasons the last one is left, that of a format that the file is not. */
@@ -601,7 +610,7 @@ static inline picture stb_read(const char *name, const unsigned char *data, size
     void *samples;
     picture a;
     if (size > INT_MAX) fail(EXIT_ERROR, "%s: the file is too large", name);
-    if (data[0] == 0x89) png_check(name, data, size);
+    if (!memcmp(data, "\x89PNG\r\n\x1a\n", 8)) png_check(name, data, size);
     if (data[0] == 0xFF && !jpeg_is_told(data, size))
         fail(EXIT_ERROR, "%s: four colours a pixel, and no mark (APP14) that says which; expected grey, RGB or marked CMYK",
              name);
@@ -609,6 +618,7 @@ static inline picture stb_read(const char *name, const unsigned char *data, size
         if (data[0] == 0x89) png_refuse_size(name, data, size);
         fail(EXIT_ERROR, "%s: not a picture that this program knows: %s", name, stbi_failure_reason());
     }
+    picture_check_size(name, width, height, all);
     deep = stbi_is_16_bit_from_memory(data, bytes);
     if (deep) samples = stbi_load_16_from_memory(data, bytes, &width, &height, &all, 0);
     else samples = stbi_load_from_memory(data, bytes, &width, &height, &all, 0);

@@ -285,8 +285,14 @@ if [ "$stb" ]; then
     refused() { sized "$1" "$2"; ./copy sized.png sized.pgm 2>err.txt; [ $? -eq 1 ] && grep -q "sized.png: $3" err.txt; }
     check "PNG: 40000 x 40000 pixels are too large" refused '\0\0\234\100' '\0\0\234\100' "the picture is too large: 40000 x 40000 pixels"
     check "PNG: 4294967295 x 1 pixels are too large" refused '\377\377\377\377' '\0\0\0\001' "the picture is too large: 4294967295 x 1"
+    check "PNG: 20000 x 16000 pixels are too many" refused '\0\0\116\040' '\0\0\076\200' "the picture is too large: 20000 x 16000 pixels of 1 values; at most 268435456"
+    check "PNG: 16384 x 16384 pixels may be" refused '\0\0\100\0' '\0\0\100\0' "it is truncated or damaged: no IDAT"
     check "PNG: a width of zero" refused '\0\0\0\0' '\0\0\0\005' "0 x 5 pixels: its width or height is zero"
     check "PNG: a height of zero" refused '\0\0\0\005' '\0\0\0\0' "5 x 0 pixels: its width or height is zero"
+    for size in 8 30 33 40 60 $(($(wc -c <six.png) - 1)); do
+        head -c $size six.png >cut.png
+        check "PNG: the first $size bytes: says so" bash -c "! ./copy cut.png cut.pgm 2>err.txt && grep -q 'cut.png: it is truncated or damaged: its $size bytes end within chunk' err.txt"
+    done
     # EXIF's orientation, in a PNG and in a JPEG of 16 x 8 pixels (behind its first two bytes).
     tiff() { set -- "$(printf %03o $1)" $2; if [ $2 = II ]; then printf "II*\\0\\010\\0\\0\\0\\001\\0\\022\\001\\003\\0\\001\\0\\0\\0\\$1\\0\\0\\0\\0\\0\\0\\0"
         else printf "MM\\0*\\0\\0\\0\\010\\0\\001\\001\\022\\0\\003\\0\\0\\0\\001\\0\\$1\\0\\0\\0\\0\\0\\0"; fi; }
