@@ -219,6 +219,7 @@ static double psnr(const picture *truth, const picture *other, int border) {
 /* ---- patches ----------------------------------------------------------------------------------------------------- */
 
 typedef struct dictionaries {
+    const char *name;     /* of their file; NULL: learnt here */
     int factor, n, p;     /* n atoms; p values of a patch: (PATCH factor)^2 */
     shs_model model;      /* its PCA: of the FEATURES p features of a patch */
     shs_real *low, *high; /* D_l, components x n, and D_h, p x n */
@@ -465,12 +466,14 @@ static shs_status code_as_rank(const shs_context *ctx, void *arg) {
 static void enlarge_batch(const shs_context *ctx, const shs_image *rich, const shs_image *grey, const dictionaries *d, batch *b,
                           shs_real *sum, shs_real *weight) {
     const shs_patches set = patches_of(d->factor);
+    const char *subject = "coding the patches";
     batch_work w;
+    if (d->name) subject = d->name; /* whose numbers may be too large */
     w.d = d;
     w.b = b;
     b->codes.m = b->count;
     check(shs_patches_get(ctx, rich, &set, b->first, b->count, b->F, d->model.pca.bands, NULL, NULL), "taking the patches");
-    check(on_devices(ctx, code_as_rank, &w), "coding the patches");
+    check(on_devices(ctx, code_as_rank, &w), subject);
     check(shs_patches_put(ctx, grey, &set, b->first, b->count, b->Z, d->p, NULL, NULL, sum, weight), "putting the patches back");
 }
 
@@ -636,6 +639,7 @@ static void load(const char *name, const settings *s, dictionaries *d) {
     bytes_left b;
     unsigned char *data = read_file(name, PICTURE_BYTES, &b.left);
     b.at = data;
+    d->name = name;
     check_loaded(shs_model_load(NULL, take_bytes, &b, &d->model), name);
     for (d->factor = LEAST_FACTOR; d->factor <= MOST_FACTOR; d->factor++) {
         d->p = PATCH * d->factor * PATCH * d->factor;

@@ -442,6 +442,11 @@ for at in $((arrays + 50)) $((arrays + 110)) $((arrays + 1001)) $(((arrays + siz
         tail -c +$((at + 2)) two.model; } >cut.model
     fails "a bit of byte $at of a model is flipped" 1 "cut.model: " half.pgm bad.pgm --dictionary cut.model
 done
+# Its first number becomes 2^140, which a float cannot hold.
+at=$(grep -abo "$(printf '\223NUMPY')" two.model | head -n 1 | cut -d: -f1)
+{ head -c 70 two.model; printf '\260\110'; head -c $((at - 4)) two.model | tail -c +73; } >wild.model
+{ cat wild.model; tail -c +65 wild.model | gzip -c | tail -c 8 | head -c 4; tail -c +$((at + 1)) two.model; } >cut.model
+fails "a number of a model is too large" 1 "cut.model: signals: a value is NaN or infinite" half.pgm bad.pgm --dictionary cut.model
 head -c -12 two.model >earlier.model
 check "a model of an earlier version" good half.pgm out.pgm --dictionary earlier.model
 check "a model of an earlier version: the same picture" cmp out.pgm first.pgm
