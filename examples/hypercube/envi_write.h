@@ -26,8 +26,12 @@ static void say(const char *text) {
     if (write(2, text, strlen(text)) < 0) _exit(EXIT_ERROR);
 }
 
+/* Other threads may get a signal of their own meanwhile, as all do that read behind the end of a file: they wait. */
 static void interrupted(int number) {
+    static volatile sig_atomic_t begun;
     int i;
+    while (begun) pause();
+    begun = 1;
     for (i = 0; i < MAX_PARTS; i++)
         if (parts[i]) unlink(parts[i]);
     if (part_folder) rmdir(part_folder);
@@ -42,10 +46,14 @@ static void interrupted(int number) {
 /* A signal that is ignored, as under nohup, stays so. */
 static void catch_signals(void) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGBUS};
+    struct sigaction now, before;
     size_t i;
     signal(SIGXFSZ, SIG_IGN); /* the write fails, and is reported */
+    memset(&now, 0, sizeof now); /* signal() may give back the default action after the first signal, which kills */
+    sigfillset(&now.sa_mask);
+    now.sa_handler = interrupted;
     for (i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (signal(numbers[i], interrupted) == SIG_IGN) signal(numbers[i], SIG_IGN);
+        if (!sigaction(numbers[i], NULL, &before) && before.sa_handler != SIG_IGN) sigaction(numbers[i], &now, NULL);
 }
 #elif defined(EXAMPLE_WINDOWS)
 /* After Ctrl-C, in a thread of its own. What comes next ends the program. */

@@ -3031,6 +3031,18 @@ for block in "" "--block 1" "--block 16"; do
     check "it leaves nothing $block" bash -c '! ls bad.* ./*.part'
 done
 rm late.hdr
+# Threads that meet the end at once: the first one says so and removes what is unfinished, the others wait. It takes some tries.
+again=0
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25; do
+    cp scene.hdr cut.hdr; cp scene.img cut.img
+    (sleep 0.0$((i % 5))5; head -c 100 /dev/zero >cut.img) & pid=$!
+    "$program" ica cut.hdr bad.hdr --components 8 --threads 8 >out.txt 2>err.txt
+    [ $? -gt 1 ] && again=$((again + 1))
+    ls ./*.part >part.txt 2>/dev/null && again=$((again + 1))
+    rm -f bad.* ./*.part
+    wait $pid
+done
+check "several threads: no signal ends it, and nothing is left" is $again 0
 
 echo "== a disk that is full"
 cp pc.img before.img; cp pc.hdr before.hdr
