@@ -537,7 +537,10 @@ typedef struct band_axis {
     double *wavelength, *good; /* good is bbl */
     double *width;             /* of a cube that is written: fwhm */
     char *units;
+    const struct wave_unit **unit; /* of a file: what wavelengths.h found of the units, NULL before; NULL: of no file */
 } band_axis;
+
+enum { UNITS_BYTES = 200 }; /* no name of a unit is longer */
 
 /* Whose pixels those of a cube that is written are. */
 typedef struct cube_origin {
@@ -1316,6 +1319,8 @@ static void header_describe(const header *h, cube_file *f, const char *nodata) {
     f->axis.wavelength = header_list(h, "wavelength", f->bands);
     f->axis.good = header_list(h, "bbl", f->bands);
     f->axis.units = joined(or_empty(units), "");
+    if (strlen(f->axis.units) > UNITS_BYTES) f->axis.units[UNITS_BYTES] = 0;
+    f->axis.unit = ALLOCATE(const struct wave_unit *, 1);
     f->description = joined(or_empty(description), "");
 }
 
@@ -1427,6 +1432,7 @@ static void cube_close(cube_file *f) {
     free(f->axis.good);
     free(f->axis.width);
     free(f->axis.units);
+    free(f->axis.unit);
     free(f->description);
 }
 

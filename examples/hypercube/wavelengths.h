@@ -239,16 +239,27 @@ static const char *wavelengths_missing(const cube_file *f) {
 
 static int has_wavelengths(const cube_file *f) { return !wavelengths_missing(f); }
 
-/* The unit of the cube's wavelengths. Of a list that is not used nothing is said. */
-static const wave_unit *unit_of(const cube_file *f) {
+/* As unit_of; `used` says whether the list is used. */
+static const wave_unit *find_unit(const cube_file *f, int used) {
     const wave_unit *unit = unit_named(f->axis.units);
     const wave_unit *by_size = unit_by_size(f->axis.wavelength, f->bands);
     const int metric = unit == &wave_units[UNIT_NM] || unit == &wave_units[UNIT_UM];
-    const int used = has_wavelengths(f);
     if (used && !unit) warn_of_unit(f, by_size);
     if (used && metric && unit != by_size) warn_of_size(f, by_size);
     if (unit) return unit;
     return by_size;
+}
+
+/* The unit of the cube's wavelengths. Of a list that is not used nothing is said. Of a file the unit is found once: it is asked
+   for with every band, and takes as long as all bands. */
+static const wave_unit *unit_of(const cube_file *f) {
+    const wave_unit *unit;
+    int used;
+    if (f->axis.unit && *f->axis.unit) return *f->axis.unit;
+    used = has_wavelengths(f);
+    unit = find_unit(f, used);
+    if (f->axis.unit && used) *f->axis.unit = unit;
+    return unit;
 }
 
 static double band_nanometres(const cube_file *f, int band) { return to_nanometres(unit_of(f), f->axis.wavelength[band]); }

@@ -353,6 +353,14 @@ fails "more bands than memory holds" 1 "short.img: it is truncated, or samples, 
 check "a file that is too long: still read" run info long.hdr
 check "a file that is too long: says so" grep -q '1 bytes follow' err.txt
 
+echo "== small files that took minutes, or too much memory"
+# within SECONDS COMMAND...: of the processor's time.
+within() { (ulimit -t "$1"; shift; "$@"); }
+many() { seq -s, 1 "$1" | sed "s/[0-9][0-9]*/$2/g"; } # many COUNT TEXT: & is the number
+header long 2 2 1000 1 bip 0 "wavelength = {$(many 1000 '&.5')}" "wavelength units = $(many 20000 um_x)"
+head -c 4000 /dev/urandom >long.img
+check "100 kB of units" within 20 run pca long.hdr same.hdr --components 1 --save same.model
+check "100 kB of units: none that is known" grep -q "long.hdr: wavelength units: 'um_x,um_x,.*' is no unit that is known" err.txt
 echo "== headers as people write them"
 header head 2 2 3 1 bsq 0 'wavelength = {400, 500, 600}'; cp head.hdr base.hdr; cp bsq.img head.img
 { printf '\357\273\277'; cat base.hdr; } >head.hdr
