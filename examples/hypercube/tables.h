@@ -23,6 +23,12 @@ typedef struct column_form {
 enum mark { POINT, COMMA, MARKS };
 static const char mark_letters[] = {'.', ','};
 
+/* The heading of a column in plain letters. */
+typedef struct plain_heading {
+    char *text;
+    int column;
+} plain_heading;
+
 /* Lines of numbers. The first line may hold names. A number that is missing is NaN. */
 typedef struct table {
     const char *name;
@@ -37,6 +43,7 @@ typedef struct table {
     const wave_unit *unit;     /* of its wavelengths; NULL: not stated */
     double factor;             /* reflectance times this is what it holds; 0: not stated */
     char **names;              /* NULL or empty where a column has none */
+    plain_heading *ordered;    /* all of them by words, for is_deviation; NULL: not of a library */
     char **labels;             /* the first cell of each row, where the other headings are numbers; NULL: they are not */
     int word_line;             /* the line of the first label that is a word; 0: none is */
     unsigned char *left_out;   /* columns that are no spectra */
@@ -331,21 +338,20 @@ static enum export_kind export_kind_of(const char *text, const char *numbers) {
     return NO_EXPORT;
 }
 
-/* Appends a heading in quotes. What ENVI adds behind ~~ is no name. */
-static void add_heading(char *to, char separator, const char *heading) {
+/* Writes a heading in quotes and a separator behind it. Returns where the next one goes. What ENVI adds behind ~~ is no name. */
+static char *add_heading(char *to, char separator, const char *heading) {
     const char *end = strstr(heading, "~~");
-    size_t length = strlen(to), i;
     if (!end) end = heading + strlen(heading);
-    if (length) to[length++] = separator;
-    to[length++] = '"';
-    for (i = 0; heading + i < end; i++) to[length++] = (char)(heading[i] == '"' ? '\'' : heading[i]);
-    to[length++] = '"';
-    to[length] = 0;
+    *to++ = '"';
+    for (; heading < end; heading++) *to++ = (char)(*heading == '"' ? '\'' : *heading);
+    *to++ = '"';
+    *to++ = separator;
+    return to;
 }
 
 /* The headings that the lines of keys state, divided as the numbers are; *percent: whether they say that the values are such. */
 static char *headings_of_keys(const char *text, const char *numbers, enum export_kind kind, int *percent) {
-    char *headings = ALLOCATE(char, 2 * strlen(text) + 8), *name = NULL;
+    char *headings = ALLOCATE(char, 2 * strlen(text) + 8), *to = headings, *name = NULL;
     const char separator = separator_of(numbers), *at;
     for (at = text; at < numbers; at = next_line(at)) {
         char *value = behind_key(at, "Name:");
@@ -356,10 +362,11 @@ static char *headings_of_keys(const char *text, const char *numbers, enum export
         free(value);
         value = behind_key(at, "X Units:");
         if (!value && kind == ENVI_PLOT && begins_with(at, "Column ")) value = behind_colon(at);
-        if (value) add_heading(headings, separator, value);
+        if (value) to = add_heading(to, separator, value);
         free(value);
     }
-    if (name) add_heading(headings, separator, name);
+    if (name) to = add_heading(to, separator, name);
+    if (to > headings) to[-1] = 0;
     free(name);
     return headings;
 }
@@ -575,6 +582,8 @@ static table library_read(const char *name) {
 static void table_free(table *t) {
     int c, r;
     for (c = 0; c < t->columns; c++) free(t->names[c]);
+    for (c = 0; t->ordered && c < t->columns; c++) free(t->ordered[c].text);
+    free(t->ordered);
     for (r = 0; t->labels && r < t->rows; r++) free(t->labels[r]);
     free(t->labels);
     free(t->names);
@@ -723,16 +732,48 @@ static char *without_deviation(const char *heading) {
     return plain;
 }
 
-/* Whether this column is the deviation of another one, whose heading begins alike: quartz and quartz_std, or quartz_mean. */
-static int is_deviation(const table *t, int column) {
-    char *stem = without_deviation(heading_of(t, column));
-    int c, found = 0;
-    for (c = 0; stem && *stem && c < t->columns && !found; c++) {
-        char *other = c == column ? joined("", "") : plain_letters(heading_of(t, c));
-        found = begins_with(other, stem) && !isalnum((unsigned char)other[strlen(stem)]);
-        free(other);
+/* Orders headings, letters and digits behind all other characters: behind a word come all headings of which it is a whole word or
+   several, and only then those that begin with a longer word. */
+static int by_words(const void *a, const void *b) {
+    const char *x = ((const plain_heading *)a)->text, *y = ((const plain_heading *)b)->text;
+    while (*x && *x == *y) {
+        x++;
+        y++;
     }
-    free(stem);
+    if (is_letter_or_digit(*x) != is_letter_or_digit(*y)) return is_letter_or_digit(*x) - is_letter_or_digit(*y);
+    return (unsigned char)*x - (unsigned char)*y;
+}
+
+/* In that order. A table may have a hundred thousand columns. */
+static plain_heading *ordered_headings(const table *t) {
+    plain_heading *list = ALLOCATE(plain_heading, t->columns);
+    int c;
+    for (c = 0; c < t->columns; c++) {
+        list[c].text = plain_letters(heading_of(t, c));
+        list[c].column = c;
+    }
+    qsort(list, (size_t)t->columns, sizeof *list, by_words);
+    return list;
+}
+
+/* Whether this column is the deviation of another one, whose heading begins alike: quartz and quartz_std, or quartz_mean. Those
+   follow each other in the ordered list, so that the column itself and one beside it are all that is looked at. */
+static int is_deviation(const table *t, int column) {
+    plain_heading stem;
+    int low = 0, high = t->columns, i, found = 0;
+    stem.text = without_deviation(heading_of(t, column));
+    if (!stem.text) return 0;
+    while (low < high) {
+        const int middle = low + (high - low) / 2;
+        if (by_words(t->ordered + middle, &stem) < 0) low = middle + 1;
+        else high = middle;
+    }
+    for (i = low; *stem.text && i < t->columns && i < low + 2; i++) {
+        const char *other = t->ordered[i].text;
+        if (t->ordered[i].column == column) continue;
+        found |= begins_with(other, stem.text) && !is_letter_or_digit(other[strlen(stem.text)]);
+    }
+    free(stem.text);
     return found;
 }
 
@@ -1159,6 +1200,7 @@ static void turn_table(table *t, const number_heading *h) {
     }
     table_free(t);
     t->labels = NULL;
+    t->ordered = NULL;
     t->headed = 1;
     t->open_ended = 0;
     t->dropped = 0;
@@ -1183,6 +1225,7 @@ static table table_read(const job *j, const char *name) {
     if (layout == SPECTRA_IN_ROWS) turn_table(&t, &h);
     else if (t.word_line) fail_for_word(&t, t.word_line, 0, t.labels[0]);
     free(h.list);
+    t.ordered = ordered_headings(&t);
     return t;
 }
 

@@ -361,6 +361,12 @@ header long 2 2 1000 1 bip 0 "wavelength = {$(many 1000 '&.5')}" "wavelength uni
 head -c 4000 /dev/urandom >long.img
 check "100 kB of units" within 20 run pca long.hdr same.hdr --components 1 --save same.model
 check "100 kB of units: none that is known" grep -q "long.hdr: wavelength units: 'um_x,um_x,.*' is no unit that is known" err.txt
+header long 2 1 3 1 bip 0 'wavelength = {500, 600, 700}' 'wavelength units = nm'
+head -c 6 bsq.img >long.img
+{ echo "wavelength,$(many 10000 'a&_std'),$(many 3 'a& mean')"; for w in 500 600 700; do echo "$w,$(many 10003 '&')"; done; } >long.csv
+check "10000 deviations" within 20 run spectra long.csv same.csv --derivative 1
+check "10000 deviations: those of another column are left out" is "$(grep -c 'holds deviations: it is no spectrum' out.txt)" 3
+check "10000 deviations: all others are spectra" is "$(head -n 1 same.csv | tr ',' '\n' | grep -c _std)" 9997
 echo "== headers as people write them"
 header head 2 2 3 1 bsq 0 'wavelength = {400, 500, 600}'; cp head.hdr base.hdr; cp bsq.img head.img
 { printf '\357\273\277'; cat base.hdr; } >head.hdr
