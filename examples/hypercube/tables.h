@@ -1585,20 +1585,24 @@ static void place_by_number(const job *j, const table *t, row_place *places) {
     const int column = t->band_numbers;
     const double least = least_of_column(t, column), greatest = most_of_column(t, column);
     const int first = !(least < 1);
-    int i;
+    int *row_after, i; /* of each band: 1 + its row; 0: it has none */
     check_numbers(j, t);
     if (t->rows < j->cube.band_count) fail_for_rows(j, t);
+    row_after = ALLOCATE(int, j->in.bands);
+    for (i = t->rows; i > 0; i--) {
+        const double band = table_value(t, i - 1, column) - first;
+        if (is_whole(band) && band < j->in.bands) row_after[(int)band] = i;
+    }
     for (i = 0; i < j->cube.band_count; i++) {
-        const int number = j->bands[i] + first;
-        int row = 0;
-        while (row < t->rows && fabs(table_value(t, row, column) - number) > 0) row++;
-        if (row == t->rows)
+        const int number = j->bands[i] + first, row = row_after[j->bands[i]] - 1;
+        if (row < 0)
             fail(EXIT_ERROR,
                  "%s: %s: no row is numbered %d, which is band %d of %s, and in use: it has %d rows, %g to %g. If they number "
                  "something else, call the column row",
                  t->name, column_name(t, column), number, j->bands[i] + 1, j->in.header_name, t->rows, least, greatest);
         places[i] = whole_row(row);
     }
+    free(row_after);
 }
 
 /* Beside a cube without wavelengths rows are taken in their order, which must then be that of wavelengths, perhaps of several

@@ -367,6 +367,11 @@ head -c 6 bsq.img >long.img
 check "10000 deviations" within 20 run spectra long.csv same.csv --derivative 1
 check "10000 deviations: those of another column are left out" is "$(grep -c 'holds deviations: it is no spectrum' out.txt)" 3
 check "10000 deviations: all others are spectra" is "$(head -n 1 same.csv | tr ',' '\n' | grep -c _std)" 9997
+header long 2 1 100000 1 bip 0
+head -c 200000 /dev/urandom >long.img
+{ echo band,a; seq 100000 -1 1 | sed 's/$/,1/'; } >long.csv
+check "100000 numbers of bands" within 10 run unmix long.hdr same.hdr --endmembers long.csv
+rm -f same.* long.*
 echo "== headers as people write them"
 header head 2 2 3 1 bsq 0 'wavelength = {400, 500, 600}'; cp head.hdr base.hdr; cp bsq.img head.img
 { printf '\357\273\277'; cat base.hdr; } >head.hdr
