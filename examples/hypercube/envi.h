@@ -752,7 +752,7 @@ static size_t values_in_lines(const cube_file *f, int lines) {
 static size_t bytes_in_lines(const cube_file *f, int lines) { return values_in_lines(f, lines) * shs_type_size(f->type); }
 
 static inline char *room_for_lines(const cube_file *f, int lines) {
-    return (char *)allocate(values_in_lines(f, 1), values_of(shs_type_size(f->type), lines));
+    return (char *)allocate((size_t)lines, bytes_in_lines(f, 1));
 }
 
 /* Value number i of a block as it is in the file. */
@@ -1375,6 +1375,14 @@ static int pixel_line(const cube_file *f, size_t pixel) {
     return file_top(f) + row_of(pixel, file_samples(f));
 }
 
+/* A line of values of any type, and what goes with it, must have a size that a size_t can hold: one of 32 bits may not. */
+static void refuse_long_lines(const cube_file *f) {
+    const size_t most = SIZE_MAX / 2 / sizeof(double);
+    if (in_file(in_file(1, f->samples), f->bands) > most)
+        fail(EXIT_ERROR, "%s: samples %d x bands %d: a line is too large for this machine: at most %zu values", f->header_name,
+             f->samples, f->bands, most);
+}
+
 /* The name is that of the header or of the data; data_name may be NULL; nodata as for header_nodata. */
 static cube_file cube_open_with(const char *name, const char *data_name, const char *nodata) {
     cube_file f = SHS_ZERO;
@@ -1404,6 +1412,7 @@ static cube_file cube_open_with(const char *name, const char *data_name, const c
              f.data_name, f.header_name, size, needed, at_least);
     if (size > needed)
         warn("%s: %" PRIu64 " bytes follow the cube that %s describes", f.data_name, size - needed, f.header_name);
+    refuse_long_lines(&f);
     return f;
 }
 

@@ -562,8 +562,8 @@ static table library_read(const char *name) {
     t.headed = 1;
     t.names = ALLOCATE(char *, t.columns);
     t.left_out = ALLOCATE(unsigned char, t.columns);
-    t.values = (double *)allocate((size_t)t.rows * (size_t)t.columns, sizeof(double));
-    values = (char *)allocate((size_t)f.bands * (size_t)f.lines, shs_type_size(f.type));
+    t.values = (double *)allocate((size_t)t.rows, (size_t)t.columns * sizeof(double));
+    values = room_for_lines(&f, f.lines);
     must_read(&f, 0, f.lines, values);
     name_columns(&t, &f);
     for (k = 0; k < f.lines; k++)

@@ -6,6 +6,7 @@
 program=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 data=${SHS_DATA:-../shared/data}
 [ -d "$data" ] && data=$(cd "$data" && pwd)
+envi=$PWD/examples/hypercube/envi.h
 . "$(dirname "$0")/programs.sh"
 
 # header NAME SAMPLES LINES BANDS TYPE INTERLEAVE ORDER [MORE LINES...]
@@ -372,6 +373,28 @@ head -c 200000 /dev/urandom >long.img
 { echo band,a; seq 100000 -1 1 | sed 's/$/,1/'; } >long.csv
 check "100000 numbers of bands" within 10 run unmix long.hdr same.hdr --endmembers long.csv
 rm -f same.* long.*
+# A line of 65536 x 65536 values is beyond 32 bits. Files are of one hole.
+hole() { dd if=/dev/zero of="$1" bs=1 seek=$(($2 - 1)) count=1 2>/dev/null; }
+cat >small.c <<'EOF_C'
+#include ENVI
+size_t shs_type_size(shs_type type) { return (size_t)(type == SHS_TYPE_F64 ? 8 : 1); }
+int main(int argc, char **argv) {
+    cube_file f;
+    example_begin(argc, argv);
+    f = cube_open(argv[1], NULL);
+    free(room_for_lines(&f, 1));
+    return EXIT_SUCCESS;
+}
+EOF_C
+if gcc -m32 -std=c99 -w -D_FILE_OFFSET_BITS=64 -DSPARSEHS_IMPLEMENTATION_ONCE -DEXAMPLE_NO_OPENCL -DENVI="\"$envi\"" small.c -o small -lm 2>/dev/null; then
+    header hole 65536 2 65536 1 bip 0; hole hole.img 8589934592
+    ./small hole.hdr 2>err.txt
+    check "a line beyond 32 bits: exit code" is $? 1
+    check "a line beyond 32 bits: says so" grep -q 'hole.hdr: samples 65536 x bands 65536: a line is too large for this machine' err.txt
+    rm hole.img
+else
+    skip "no gcc for 32 bits"
+fi
 echo "== headers as people write them"
 header head 2 2 3 1 bsq 0 'wavelength = {400, 500, 600}'; cp head.hdr base.hdr; cp bsq.img head.img
 { printf '\357\273\277'; cat base.hdr; } >head.hdr
