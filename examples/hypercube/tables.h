@@ -551,6 +551,7 @@ static table library_read(const char *name) {
     char *values;
     if (!is_library(&f.text)) fail(EXIT_ERROR, "%s: file type: it is no ENVI Spectral Library", f.header_name);
     t.name = name;
+    if (f.lines > INT_MAX - named) fail(EXIT_ERROR, "%s: lines: %d spectra are too many", f.header_name, f.lines);
     t.rows = f.bands;
     t.columns = f.lines + named;
     if (named) t.wavelengths = f.lines;

@@ -395,6 +395,9 @@ if gcc -m32 -std=c99 -w -D_FILE_OFFSET_BITS=64 -DSPARSEHS_IMPLEMENTATION_ONCE -D
 else
     skip "no gcc for 32 bits"
 fi
+header hole 1 2147483647 1 1 bsq 0 'file type = ENVI Spectral Library' 'wavelength = {500}'; hole hole.img 2147483647
+fails "2147483647 spectra" 1 "hole.hdr: lines: 2147483647 spectra are too many" spectra hole.hdr bad.csv
+rm hole.img
 echo "== headers as people write them"
 header head 2 2 3 1 bsq 0 'wavelength = {400, 500, 600}'; cp head.hdr base.hdr; cp bsq.img head.img
 { printf '\357\273\277'; cat base.hdr; } >head.hdr
