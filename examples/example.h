@@ -1000,12 +1000,20 @@ static inline void close_written(FILE *file, const char *name) {
     if (*at) put_finished(at, name);
 }
 
+static inline FILE *open_for_reading(const char *name) {
+    const file_identity id = identity_of(name);
+    FILE *file;
+    if (id.is_folder) fail(EXIT_ERROR, "%s: cannot read it: it is a folder", name);
+    file = fopen(name, "rb");
+    if (!file) fail(EXIT_ERROR, "%s: cannot read it: %s", name, strerror(errno));
+    return file;
+}
+
 /* The whole file, which must not be larger than `most` bytes: a device such as /dev/zero has no end. */
 static inline unsigned char *read_file(const char *name, size_t most, size_t *size) {
-    FILE *file = fopen(name, "rb");
+    FILE *file = open_for_reading(name);
     size_t room = 1 << 16, used = 0, got;
     unsigned char *data, *larger;
-    if (!file) fail(EXIT_ERROR, "%s: cannot read it: %s", name, strerror(errno));
     data = ALLOCATE(unsigned char, room);
     while ((got = fread(data + used, 1, room - used, file)) > 0) {
         used += got;

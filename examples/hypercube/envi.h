@@ -297,6 +297,12 @@ static void drop_comments(char *text) {
     *to = 0;
 }
 
+/* Control characters become question marks: text of a file is shown, and a terminal would obey them. */
+static void hide_controls(char *text) {
+    for (; *text; text++)
+        if (iscntrl((unsigned char)*text) && !is_blank(*text)) *text = '?';
+}
+
 enum { HEADER_START = 4096 }; /* bytes within which the word ENVI must stand */
 
 /* Stops unless the file begins as ENVI's headers do. Somebody may name the data file: it is not read into memory only to say
@@ -317,18 +323,18 @@ static void check_header_start(FILE *file, const char *name) {
 
 static header header_read(const char *name) {
     header h = SHS_ZERO;
-    FILE *file = fopen(name, "rb");
+    FILE *file = open_for_reading(name);
     char *text;
     size_t size;
     unsigned char *bytes;
     const char *at;
-    if (!file) fail(EXIT_ERROR, "%s: cannot read it: %s", name, strerror(errno));
     check_header_start(file, name);
     fclose(file);
     bytes = read_file(name, HEADER_BYTES, &size);
     if (memchr(bytes, 0, size)) fail(EXIT_ERROR, "%s: not an ENVI header: it holds a byte of zero, and text has none", name);
     text = copy_text((const char *)bytes, (const char *)bytes + size);
     drop_comments(text);
+    hide_controls(text);
     h.name = name;
     at = after_byte_order_mark(text);
     at += strspn(at, " \t\r\n");
@@ -1400,8 +1406,7 @@ static cube_file cube_open_with(const char *name, const char *data_name, const c
     needed = file_bytes(&f);
     if (data_name) f.data_name = joined(data_name, "");
     else f.data_name = find_data(f.header_name, needed);
-    f.file = fopen(f.data_name, "rb");
-    if (!f.file) fail(EXIT_ERROR, "%s: cannot read it: %s", f.data_name, strerror(errno));
+    f.file = open_for_reading(f.data_name);
     setvbuf(f.file, NULL, _IONBF, 0); /* whole lines are read: a buffer would only copy them once more */
     size = file_size(f.file, f.data_name);
     if (needed == UINT64_MAX) at_least = " or more";

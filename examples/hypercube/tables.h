@@ -468,6 +468,7 @@ static table table_read_with(const char *name, int with_names) {
     const char *start, *at, *first, *second, *last, *comment = NULL;
     size_t lines;
     int line, count, mark;
+    hide_controls(text);
     refuse_splib06(name, text);
     text = as_table(text, &percent);
     start = after_byte_order_mark(text);

@@ -398,6 +398,16 @@ fi
 header hole 1 2147483647 1 1 bsq 0 'file type = ENVI Spectral Library' 'wavelength = {500}'; hole hole.img 2147483647
 fails "2147483647 spectra" 1 "hole.hdr: lines: 2147483647 spectra are too many" spectra hole.hdr bad.csv
 rm hole.img
+# What is wrong is told, and no more.
+mkdir -p folder.hdr
+fails "a folder for a header" 1 "folder.hdr: cannot read it: it is a folder" pca folder.hdr bad.hdr
+fails "a folder for the data" 1 "folder.hdr: cannot read it: it is a folder" pca bsq.hdr bad.hdr --data folder.hdr
+check "a folder for the data: one line" is "$(wc -l <err.txt)" 1
+lie "control characters" "samples: '?\[31mX' is not a whole number" "s/^samples.*/samples = $(printf '\033')[31mX/"
+printf 'wavelength,a\n500,\0331\n' >wrong.csv
+header hole 1 1 1 1 bsq 0 'wavelength = {500}'; head -c 1 bsq.img >hole.img
+fails "control characters in a table" 1 "wrong.csv: line 2: '?1' is no number" unmix hole.hdr bad.hdr --endmembers wrong.csv
+
 echo "== headers as people write them"
 header head 2 2 3 1 bsq 0 'wavelength = {400, 500, 600}'; cp head.hdr base.hdr; cp bsq.img head.img
 { printf '\357\273\277'; cat base.hdr; } >head.hdr
