@@ -265,8 +265,8 @@ static inline double picture_contrast(const picture *a) {
 /* Refuses a picture of too many values, before memory is taken for them. */
 static inline void picture_check_size(const char *name, double width, double height, int channels) {
     if (width * height * channels > PICTURE_VALUES)
-        fail(EXIT_ERROR, "%s: the picture is too large: %.0f x %.0f pixels of %d values; at most %d values are read", name, width,
-             height, channels, (int)PICTURE_VALUES);
+        fail(EXIT_ERROR, "%s: the picture is too large: %.0f x %.0f pixels of %d values; at most %d values are read", name,
+             width, height, channels, (int)PICTURE_VALUES);
 }
 
 /* ---- PGM and PPM ------------------------------------------------------------------------------------------------- */
@@ -447,8 +447,8 @@ static inline const char *png_word(const char *kind, char word[5]) {
     return word;
 }
 
-/* Refuses a PNG that is not whole, and one with a wrong check sum, which stb_image does not look at. Optional chunks other than notes count, too: tRNS and
-   eXIf change what is seen, and a chunk with a damaged name may have been one of them. */
+/* Refuses a PNG that is not whole, and one with a wrong check sum, which stb_image does not look at. Optional chunks other than
+   notes count, too: tRNS and eXIf change what is seen, and a chunk with a damaged name may have been one of them. */
 static inline void png_check(const char *name, const unsigned char *data, size_t size) {
     const unsigned char *body;
     const char *kind;
@@ -495,10 +495,10 @@ static inline int profile_is_srgb(const unsigned char *profile, size_t size) {
 
 enum { PROFILE_BYTES = 1 << 22 };
 
-/* Of a PNG, in its chunk iCCP: a name, two bytes of zero, and the profile as zlib packs it. 2 MB may unpack to
-   2 GB: a profile that is larger than PROFILE_BYTES, or damaged, counts as one of another name. */
+/* Of a PNG, in its chunk iCCP: a name, two bytes of zero, and the profile as zlib packs it. 2 MB may unpack to 2 GB: a
+   profile that is larger than PROFILE_BYTES, or damaged, counts as one of another name. */
 static inline int packed_profile_is_srgb(const unsigned char *body, size_t length) {
-    int (*volatile unpack)(char *, int, const char *, int) = stbi_zlib_decode_buffer; /* has 4 KB of stack, so it is not inlined */
+    int (*volatile unpack)(char *, int, const char *, int) = stbi_zlib_decode_buffer; /* 4 KB of stack: it is not inlined */
     size_t begin = 0;
     int size, is_srgb;
     char *profile;

@@ -338,7 +338,7 @@ static enum export_kind export_kind_of(const char *text, const char *numbers) {
     return NO_EXPORT;
 }
 
-/* Writes a heading in quotes and a separator behind it. Returns where the next one goes. What ENVI adds behind ~~ is no name. */
+/* Writes a heading in quotes and a separator. Returns where the next one goes. What ENVI adds behind ~~ is no name. */
 static char *add_heading(char *to, char separator, const char *heading) {
     const char *end = strstr(heading, "~~");
     if (!end) end = heading + strlen(heading);
@@ -734,8 +734,8 @@ static char *without_deviation(const char *heading) {
     return plain;
 }
 
-/* Orders headings, letters and digits behind all other characters: behind a word come all headings of which it is a whole word or
-   several, and only then those that begin with a longer word. */
+/* Orders headings, letters and digits behind all other characters: behind a word come all headings that begin with the whole
+   word, and only then those that begin with a longer one. */
 static int by_words(const void *a, const void *b) {
     const char *x = ((const plain_heading *)a)->text, *y = ((const plain_heading *)b)->text;
     while (*x && *x == *y) {
