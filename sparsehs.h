@@ -8324,6 +8324,20 @@ SHS__PRIVATE int shs__small_factor(shs__nonnegative *s, int k) {
     return 1;
 }
 
+/* u -= lambda w, so that w'u is 1. Of a signal far away u is a small difference of large numbers: each further step takes off what
+   rounding has left of the step before. */
+SHS__PRIVATE void shs__small_keep_sum(shs__nonnegative *s) {
+    const shs_wide norm2 = shs__la_dot_wide(s->count, s->w, s->w);
+    int k, tries;
+    s->lambda = 0;
+    for (tries = 0; tries < 8; tries++) {
+        const shs_wide more = shs__la_dot_wide(s->count, s->w, s->u) - 1;
+        for (k = 0; k < s->count; k++) s->u[k] -= more / norm2 * s->w[k];
+        s->lambda += more / norm2;
+        if (shs__wabs(more) < SHS__BY_WIDE(1e-8, 1e-3)) break; /* squared it is rounding */
+    }
+}
+
 /* The least squares over the set, without regard to signs: u, in the order of the set, from L'u = t - lambda w with L t = h.
    Returns 0 where one depends on those before it. */
 SHS__OUTLINE int shs__small_solve_set(shs__nonnegative *s) {
@@ -8342,12 +8356,9 @@ SHS__OUTLINE int shs__small_solve_set(shs__nonnegative *s) {
         for (k = 0; k < s->count; k++) s->u[k] = s->h[s->set[k]];
         shs__small_solve_forth(s->count, s->L, s->u);
     }
-    if (s->sum) {
-        s->lambda = (shs__la_dot_wide(s->count, s->w, s->u) - 1) / shs__la_dot_wide(s->count, s->w, s->w);
-        for (k = 0; k < s->count; k++) s->u[k] -= s->lambda * s->w[k];
-    }
+    if (s->sum) shs__small_keep_sum(s);
     shs__small_solve_back(s->count, s->L, s->u);
-    if (s->sum && s->count == 1) s->u[0] = 1; /* of a signal far away it would be the difference of two numbers as large */
+    if (s->sum && s->count == 1) s->u[0] = 1;
     return 1;
 }
 

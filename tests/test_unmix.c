@@ -300,6 +300,38 @@ static void test_far_pixels(void **state) {
     cube_free(&cube);
 }
 
+/* Far away square to an edge two endmembers share a pixel: half of each, as near as its size leaves digits, and the sum holds. */
+static void test_far_pixels_of_two(void **state) {
+    enum { N = 3, POWERS = 30 };
+    const double E[N * N] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    plain_cube p = new_plain(POWERS, 2, N);
+    shs_cube cube;
+    double *A;
+    size_t i;
+    int k;
+    (void)state;
+    for (i = 0; i < pixels_of(&p); i++) {
+        const double far = pow(10, (double)(i / 2) / 2), sign = i % 2 ? -1 : 1;
+        pixel_of(&p, i)[0] = pixel_of(&p, i)[1] = sign * far;
+        pixel_of(&p, i)[2] = i % 2 ? -2 * far : 0;
+    }
+    cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+    A = unmixed(NULL, &cube, N, E, N, SHS_CONSTRAINT_FULL);
+    for (i = 0; i < pixels_of(&p); i++) {
+        const double far = pow(10, (double)(i / 2) / 2);
+        double sum = 0;
+        for (k = 0; k < N; k++) {
+            assert_true(A[i * N + (size_t)k] >= 0);
+            sum += A[i * N + (size_t)k];
+        }
+        assert_true(fabs(sum - 1) <= BY_TYPE(1e-6, 1e-15));
+        if (far < 1e12) assert_close(A[i * N], 0.5, 1e-15 * far + BY_TYPE(1e-6, 1e-15));
+    }
+    free(A);
+    free(p.x);
+    cube_free(&cube);
+}
+
 /* With a sum of 1 endmembers may depend, a shade of zeros or a multiple, but not be mixtures of others, nor copies but for
    rounding. */
 static void test_what_depends_with_a_sum(void **state) {
@@ -1448,6 +1480,7 @@ int main(void) {
         cmocka_unit_test(test_units_of_two),
         cmocka_unit_test(test_one_endmember),
         cmocka_unit_test(test_far_pixels),
+        cmocka_unit_test(test_far_pixels_of_two),
         cmocka_unit_test(test_what_depends_with_a_sum),
         cmocka_unit_test(test_endmembers_are_unit_vectors),
         cmocka_unit_test(test_twins_of_extraction),
