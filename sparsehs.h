@@ -16407,6 +16407,7 @@ SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, shs_status mine, shs_o
     if (tests) s->tested = s->taught;
     status = shs__ctx_reduce_well(w->ctx, mine, s->fresh, sums + n + SHS__ON_COUNTS, SHS_REDUCE_SUM);
     if (status != SHS_OK) return status;
+    if (!shs__wide_finite(SHS__ON_COUNTS, counts)) return SHS_OUT_OF_RANGE;
     record->signal_count = (size_t)counts[SHS__ON_SIGNALS];
     record->rmse_test = shs__dl_rmse(w, counts[SHS__ON_TEST_SUM2], counts[SHS__ON_TEST_SIGNALS]);
     if (record->signal_count == 0) return SHS_OK;

@@ -1193,6 +1193,38 @@ static shs_status learn_in_unit(double unit, int one_value, shs_real *D, shs_onl
     return status;
 }
 
+/* Delivers `left` signals of Y once. */
+typedef struct two_signals {
+    const shs_real *Y;
+    size_t left;
+} two_signals;
+
+static int deliver_two(void *user, int p, size_t most, shs_real *Y, size_t *count) {
+    two_signals *of = (two_signals *)user;
+    *count = of->left;
+    assert_true(of->left <= most);
+    memcpy(Y, of->Y, of->left * (size_t)p * sizeof *Y);
+    of->left = 0;
+    return 0;
+}
+
+/* A value whose square is too large is seen where no atom takes it, too: errors would be infinite. */
+static void test_out_of_range_beside_atoms(void **state) {
+    const double large = sizeof(shs_wide) == sizeof(float) ? 1e20 : 1e160;
+    shs_real Y[8] = {0}, D[4] = {0, 1, 0, 0};
+    shs_online_options o = SHS_ZERO;
+    two_signals of = {Y, 2};
+    (void)state;
+    if (sizeof(shs_wide) > sizeof(shs_real)) skip(); /* squares of floats are within the range of double */
+    Y[0] = (shs_real)large;
+    Y[5] = 1;
+    o.coding.sparsity = 1;
+    o.start = SHS_START_GIVEN;
+    o.batch = 2;
+    assert_status(shs_online_ex(&serial, 4, 1, deliver_two, &of, &o, D, 4, NULL), SHS_OUT_OF_RANGE);
+    assert_close(D[1], 1, 0);
+}
+
 /* Sums of squares that over- or underflow teach nothing: that is said, and the dictionary and the sums stay. In other units the
    dictionary is that of unit 1. Doubles hold the squares of all floats. */
 static void test_out_of_range(void **state) {
@@ -1327,6 +1359,7 @@ int main(void) {
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_bad_signals),
         cmocka_unit_test(test_out_of_range),
+        cmocka_unit_test(test_out_of_range_beside_atoms),
         cmocka_unit_test(test_small_part_of_large_signals),
         cmocka_unit_test(test_bad_options),
     };
