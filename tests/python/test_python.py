@@ -2677,6 +2677,15 @@ def test_expressions_that_are_none():
         sparsehs.index(cube, "b3000", wavelengths=WAVES)
 
 
+def test_an_index_of_two_dates_is_refused():
+    cube, waves = np.arange(48.0).reshape(2, 4, 6), [560, 660, 860] * 2
+    for expression, words in ("NDVI", "bands 3 and 6 are both at 860 nm"), ("#1/b660", "bands 2 and 5 are both at 660 nm"):
+        with pytest.raises(ValueError, match="wavelengths: %s, expected different ones" % words):
+            sparsehs.index(cube, expression, wavelengths=waves)
+    assert np.array_equal(sparsehs.index(cube, "#6/#5", wavelengths=waves), cube[..., 5] / cube[..., 4])
+    assert np.array_equal(sparsehs.index(cube[..., :4], "b860/b660", wavelengths=waves[:4]), cube[..., 2] / cube[..., 1])
+
+
 @pytest.mark.parametrize("order", [("band", "y", "x"), ("y", "x", "band"), ("x", "band", "y")])
 def test_dataarrays_keep_what_holds(order):
     xarray = pytest.importorskip("xarray")

@@ -220,14 +220,18 @@ def count(cube: ArrayLike, method: str = "hysime", *, false_alarm: float | None 
 
 # ---- spectra ---------------------------------------------------------------------------------------------------------------
 
+def _fail_for_twins(band, other, nanometres):
+    """Nothing says which of two bands is meant; numbers from 0."""
+    raise ArgumentError("wavelengths: bands %d and %d are both at %g nm, expected different ones" % (band + 1, other + 1, nanometres))
+
+
 def _ascending(wavelengths, n, why):
     """Wavelengths of n bands in nanometres, ascending, and the order of the bands."""
     w = _nanometres(wavelengths, "wavelengths", n, why)
     order = np.argsort(w, kind="stable")
     same = np.flatnonzero(np.diff(w[order]) <= 0)
     if same.size:
-        raise ArgumentError("wavelengths: bands %d and %d are both at %g nm, expected different ones"
-                            % (order[same[0]] + 1, order[same[0] + 1] + 1, w[order[same[0]]]))
+        _fail_for_twins(*order[same[0]:same[0] + 2], w[order[same[0]]])
     return w[order], order
 
 
@@ -556,6 +560,9 @@ class _Expression:
         if abs(w[best] - nanometres) > reach:
             raise ArgumentError("expression: b%g: the nearest band is at %g nm, expected one within %g nm"
                                 % (nanometres, w[best], reach))
+        same = np.flatnonzero(w == w[best])
+        if same.size > 1:
+            _fail_for_twins(*same[:2], w[best])
         return best
 
     def band(self, sign):
