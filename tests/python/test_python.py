@@ -348,6 +348,21 @@ def test_lasso_is_that_of_sklearn(positive):
         assert sparsehs.lasso(D, Y, 0.01, most=2).used.max() == 2
 
 
+def test_lasso_says_what_helps_where_rounding_keeps_the_gap():
+    random = np.random.default_rng(0)
+    D, Y = random.standard_normal(64) + 0.01 * random.standard_normal((30, 64)), random.standard_normal((5, 64))
+    D /= np.linalg.norm(D, axis=1)[:, None]
+    words = r"5 of 5 codes may be further from .* \(gap 0.00..\); raise sweeps or gap, or give float64$"
+    with pytest.warns(RuntimeWarning, match=words):
+        codes = sparsehs.lasso(D.astype(np.float32), Y.astype(np.float32), 0.001, relative=True)
+    with pytest.warns(RuntimeWarning, match=words):  # more sweeps change nothing
+        more = sparsehs.lasso(D.astype(np.float32), Y.astype(np.float32), 0.001, relative=True, sweeps=10**5)
+    assert np.array_equal(codes.toarray(), more.toarray())
+    assert sparsehs.lasso(D, Y, 0.001, relative=True, gap=1e-5).report["not_reached"] == 0
+    with pytest.warns(RuntimeWarning, match=r"raise sweeps or gap$"):
+        sparsehs.lasso(D, Y, 0.001, relative=True, sweeps=1)
+
+
 @pytest.mark.parametrize("real", REALS)
 @pytest.mark.parametrize("given", [{}, dict(lambda2=0.7), dict(relative=True), dict(relative=True, nonnegative=True), dict(nonnegative=True)])
 def test_each_lambda_has_its_own_report(real, given):
@@ -366,7 +381,7 @@ def test_each_lambda_has_its_own_report(real, given):
 def test_reports_of_lambdas_count_what_is_cut_or_not_reached():
     Y, D, _ = planted()
     for given, name in (dict(most=3), "cut"), (dict(sweeps=1), "not_reached"):
-        with pytest.warns(RuntimeWarning, match="lasso: .* codes are further from their minimum"):
+        with pytest.warns(RuntimeWarning, match="lasso: .* codes may be further from their minimum"):
             path = sparsehs.lasso(D, Y, [2.0, 0.1], **given)
         for lambda1, codes in zip([2.0, 0.1], path):
             with warnings.catch_warnings():

@@ -381,8 +381,10 @@ def lasso(D: ArrayLike, Y: ArrayLike, lambda1: ArrayLike, lambda2: float = 0.0, 
                  sweeps=sweeps, gaps=codes.gaps, report=report, **_gram(gram, n, library), **codes._given())
     report = dict(zip(LASSO_REPORT, report.tolist()))
     if report["not_reached"]:
-        _warn("lasso: %d of %d codes are further from their minimum than asked for (gap %.2g); raise sweeps%s, or gap"
-              % (report["not_reached"], m * count, report["gap"], " or most" if report["cut"] else ""))
+        # The gap bounds how far: where atoms are much alike, rounding in single precision alone keeps it large.
+        _warn("lasso: %d of %d codes may be further from their minimum than asked for (gap %.2g); raise sweeps%s or gap%s"
+              % (report["not_reached"], m * count, report["gap"], ", most" if report["cut"] else "",
+                 ", or give float64" if library is _float else ""))
     paths = [_part(codes, i * m, m, report) for i in range(count)]
     if count > 1:
         _report_each(paths, D, Y, lambdas, dict(lambda2=lambda2, relative=relative, nonnegative=nonnegative), gap, stride)
