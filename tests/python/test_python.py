@@ -884,6 +884,10 @@ def test_messages_name_the_argument_and_the_value():
                         (lambda: sparsehs.denoise(picture()[1], 20, patch=1), "patch: must be at least 2, but is 1"),
                         (lambda: sparsehs.resample(cube, 700, 20, wavelengths=np.arange(400, 412)), r"centres: its shape is \(\)"),
                         (lambda: sparsehs.inpaint(picture()[0], tolerance=-1), "tolerance: -1, expected 0 or more"),
+                        (lambda: sparsehs.inpaint(picture()[0], tolerance=np.inf), "tolerance: inf, expected 0 or more and finite"),
+                        (lambda: sparsehs.omp(D, Y, tolerance=np.inf), "tolerance: inf, expected 0 or more and finite"),
+                        (lambda: sparsehs.lasso(D, Y, 0.1, gap=np.inf), "gap: inf, expected above 0 and finite"),
+                        (lambda: sparsehs.fit("pca", cube, variance=np.inf), "variance: inf, expected above 0 and at most 1$"),
                         (lambda: sparsehs.similarity(cube, cube[0, :0]), r"spectra: the shape is \(0, 12\), expected at least one"),
                         (lambda: sparsehs.match(cube, cube[0, :0]), r"spectra: the shape is \(0, 12\), expected at least one"),
                         (lambda: sparsehs.unmix_sparse(cube, cube[0, :0]), r"library: the shape is \(0, 12\), expected at least"),
@@ -916,6 +920,7 @@ def test_messages_name_the_argument_and_the_value():
                         (lambda: sparsehs.superres_learn([picture()[1]], 2.0), "factor: must be a whole number, not 2.0"),
                         (lambda: sparsehs.omp(D, Y, 3, device=0), "device: 0, expected None, 'gpu', or part of the name"),
                         (lambda: sparsehs.index(cube, 7), "expression: must be text, not 7"),
+                        (lambda: sparsehs.omp_gram(None, Y @ D.T, 3), "gram: must be numbers, but its type is object"),
                         (lambda: sparsehs.rx(cube, nodata=(-9, -9)), r"nodata: must be one number, not \(-9, -9\)"),
                         (lambda: sparsehs.correct(cube, "dark", nodata="-9"), "nodata: must be one number, not '-9'")):
         refused(call, words, TypeError)

@@ -115,6 +115,7 @@ def _check_number(function, option, given, kind):
     if holds is None or not isinstance(given, (int, float, np.integer, np.floating)):
         return
     if not holds(given):
+        words += " and finite" if given == float("inf") and words in (_FROM_0[1], _ABOVE_0[1]) else ""
         raise ArgumentError("%s: %s, expected %s" % (option, given, words))
     if isinstance(given, (int, np.integer)) and kind in _RANGES and given >= _RANGES[kind][1]:
         raise ArgumentError("%s: %d, expected %s and at most %d" % (option, given, words, _RANGES[kind][1] - 1))

@@ -200,7 +200,7 @@ def inpaint(image: ArrayLike, missing: ArrayLike | None = None, *, tolerance: fl
     patch, atoms, iterations, training: as of denoise."""
     _count(rounds, "rounds", 0)
     if tolerance is not None and not 0 <= _number(tolerance, "tolerance") < np.inf:
-        raise ArgumentError("tolerance: %s, expected 0 or more" % (tolerance,))
+        raise ArgumentError("tolerance: %s, expected 0 or more and finite" % (tolerance,))
     a, hole, opacity = _damaged(image, missing, alpha)
     known = a[~hole]
     if known.size == 0:

@@ -111,12 +111,15 @@ def _dictionary(D, p, real):
 
 def _gram(gram, n, library):
     """A Gram matrix (n, n) as C takes it."""
-    if gram is None:
-        return {}
     gram, ldg = _rows(gram, "gram", library.real)
     if gram.shape != (n, n):
         raise ArgumentError("gram: its shape is %s, expected (%d, %d) for %d atoms" % (gram.shape, n, n, n))
     return dict(gram=gram, ldg=ldg)
+
+
+def _known_gram(gram, n, library):
+    """Where it is known already."""
+    return {} if gram is None else _gram(gram, n, library)
 
 
 def _masked_signals(Y, options):
@@ -293,13 +296,13 @@ def omp(D: ArrayLike, Y: ArrayLike, sparsity: int | None = None, tolerance: floa
         codes.errors2 = np.empty(m, library.real)
     with _codes_of_errors(codes):
         library.call("omp", options, threads, progress, device, p=p, m=m, Y=Y, ldy=ldy, n=n, D=D, ldd=ldd, sparsity=sparsity,
-                     tolerance=tolerance, errors2=codes.errors2, report=report, **_gram(gram, n, library), **codes._given())
+                     tolerance=tolerance, errors2=codes.errors2, report=report, **_known_gram(gram, n, library), **codes._given())
     if errors:
         codes.report = dict(zip(OMP_REPORT, report.tolist()))
     return codes
 
 
-def omp_gram(gram: ArrayLike | None, correlations: ArrayLike, sparsity: int | None = None, tolerance: float | None = None, *,
+def omp_gram(gram: ArrayLike, correlations: ArrayLike, sparsity: int | None = None, tolerance: float | None = None, *,
              norms2: ArrayLike | None = None, threads: int = 0, progress: Progress = None, device: str | None = None,
              **options: Any) -> Codes:
     """Codes signals of which only products are known, by orthogonal matching pursuit.
@@ -378,7 +381,7 @@ def lasso(D: ArrayLike, Y: ArrayLike, lambda1: ArrayLike, lambda2: float = 0.0, 
     codes.gaps, report = np.zeros(m * count, library.real), np.zeros(5)
     library.call("lasso", None, threads, progress, device, p=p, m=m, Y=Y, ldy=ldy, n=n, D=D, ldd=ldd, lambdas=lambdas,
                  lambda_count=count, lambda2=lambda2, relative=bool(relative), nonnegative=bool(nonnegative), gap=gap,
-                 sweeps=sweeps, gaps=codes.gaps, report=report, **_gram(gram, n, library), **codes._given())
+                 sweeps=sweeps, gaps=codes.gaps, report=report, **_known_gram(gram, n, library), **codes._given())
     report = dict(zip(LASSO_REPORT, report.tolist()))
     if report["not_reached"]:
         # The gap bounds how far: where atoms are much alike, rounding in single precision alone keeps it large.
