@@ -107,8 +107,8 @@ def noise_sigma(image: ArrayLike, *, alpha: bool | None = None, threads: int = 0
 
 
 def _own_weight(pixels, sigma):
-    """How much a noisy pixel counts beside the patches that cover it. Elad and Aharon take 30 / sigma for photographs of 0 to 255,
-    whose contrast (standard deviation without noise) is about 65; as a share of the contrast that has no unit."""
+    """How much a noisy pixel counts beside the patches that cover it. Elad and Aharon take 30 / sigma for photographs of 0 to 255.
+    As a share of the contrast (standard deviation without noise), there 0.45 of 67, that has no unit."""
     contrast = np.sqrt(max(0.0, float(np.var(pixels, axis=(0, 1), dtype=np.float64).mean()) - sigma * sigma))
     return 0.45 * contrast / sigma
 
