@@ -226,6 +226,46 @@ static size_t mark_holes(const picture *a, unsigned char *hole) {
     return count;
 }
 
+/* Marks the known pixels with a value farther outside the range of all but 0.5 % at either end than that range is wide. */
+static void mark_far(const picture *a, const unsigned char *hole, unsigned char *far_off) {
+    int c;
+    for (c = 0; c < a->channels; c++) {
+        const picture_range r = picture_channel_range(a, c);
+        const double span = r.most - r.least;
+        size_t i;
+        free(r.values);
+        for (i = 0; i < picture_area(a) && span > 0; i++) {
+            const double value = (double)picture_pixel(a, i)[c];
+            if (!hole[i] && (value < r.least - span || value > r.most + span)) far_off[i] = 1;
+        }
+    }
+}
+
+/* Whether less than an eighth of the known pixels around this one are far off, too. */
+static int is_alone(const picture *a, const unsigned char *hole, const unsigned char *far_off, size_t pixel) {
+    const int x = column_of(pixel, a->width), y = row_of(pixel, a->width);
+    int known = -1, off = -1, i, k; /* the others */
+    for (k = larger(y - 2, 0); k <= y + 2 && k < a->height; k++)
+        for (i = larger(x - 2, 0); i <= x + 2 && i < a->width; i++) {
+            known += !hole[element_at(k, a->width, i)];
+            off += far_off[element_at(k, a->width, i)];
+        }
+    return 8 * off < known;
+}
+
+/* Loses hot pixels, and dead ones: each would decide what is learnt and measured in the whole picture, and spoil what is filled
+   in around it. Small things that are far brighter than the rest stay, as their pixels are not alone. */
+static void lose_hot(picture *a) {
+    unsigned char *hole = ALLOCATE(unsigned char, picture_area(a)), *far_off = ALLOCATE(unsigned char, picture_area(a));
+    size_t i;
+    mark_holes(a, hole);
+    mark_far(a, hole, far_off);
+    for (i = 0; i < picture_area(a); i++)
+        if (far_off[i] && is_alone(a, hole, far_off, i)) lose(a, i);
+    free(hole);
+    free(far_off);
+}
+
 /* Marks known pixels to try on: a tenth of them where much is missing, else the holes moved elsewhere, which are of the same
    shapes. Returns how many. */
 static size_t mark_trial(const picture *a, const unsigned char *hole, size_t missing, shs_random *random, unsigned char *trial) {
@@ -675,8 +715,7 @@ static picture known_fill(const shs_context *ctx, const picture *a, known_codes 
 
 #define FILL_UNKNOWN 10.0 /* how far an interpolation is off that could not be tried */
 
-/* Fills in what is NaN. */
-static void fill_in(const shs_context *ctx, picture *a, const filling *how) {
+static void fill_holes(const shs_context *ctx, picture *a, const filling *how) {
     const size_t pixels = picture_area(a);
     plate s = plate_create(a->width, a->height);
     const size_t missing = mark_holes(a, s.hole);
@@ -699,6 +738,17 @@ static void fill_in(const shs_context *ctx, picture *a, const filling *how) {
     free(k.against.gain);
     free(k.against.square);
     plate_free(&s);
+}
+
+/* Fills in what is NaN; what is known stays as it is. */
+static void fill_in(const shs_context *ctx, picture *a, const filling *how) {
+    picture given = picture_again(a);
+    size_t i;
+    lose_hot(a);
+    fill_holes(ctx, a, how);
+    for (i = 0; i < picture_size(a); i++)
+        if (!pixel_missing(given.pixels[i])) a->pixels[i] = given.pixels[i];
+    picture_free(&given);
 }
 
 #endif /* EXAMPLE_FILLING */

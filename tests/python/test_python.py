@@ -928,6 +928,22 @@ def test_messages_name_the_argument_and_the_value():
     assert sparsehs.endmembers(cube, 1, "ATGP")[0].shape == (1, 12)
 
 
+def test_hot_pixels_spoil_no_filling():
+    clean = 300 + 10 * picture(96, 96)[0]
+    hot, far = clean.copy(), np.ones(clean.shape, bool)
+    hole = np.random.default_rng(0).random(clean.shape) < 0.5
+    for y, x in (10, 20), (50, 80), (88, 40):
+        hot[y, x], hole[y, x] = 65535, False
+        far[max(0, y - 12):y + 13, max(0, x - 12):x + 13] = False
+    filled = [sparsehs.inpaint(a.astype(np.float32), hole) for a in (clean, hot)]
+    assert np.array_equal(filled[1][~hole], hot[~hole].astype(np.float32))
+    for part in hole & far, hole & ~far:
+        plain, off = (np.sqrt(np.square(a - clean)[part].mean()) for a in filled)
+        assert off < 1.15 * plain
+    moon = np.where(np.hypot(*np.mgrid[-48:48, -48:48]) < 3, 65535, clean)  # it is no hot pixel: its holes are filled with it
+    assert sparsehs.inpaint(moon, hole)[46:51, 46:51].min() > 30000
+
+
 def test_what_docstrings_say_of_patches_bands_and_coding():
     image = np.arange(400.0).reshape(20, 20)
     Y, taken = sparsehs.patches(image, 8, keep_mean=True)

@@ -196,17 +196,18 @@ def inpaint(image: ArrayLike, missing: ArrayLike | None = None, *, tolerance: fl
 
     rounds: how often a dictionary is learnt and the missing values are made anew by it (0: the smooth ones stay). The smooth ones
     stay too where known values that are left out on trial are nearer to smooth values than to those of a dictionary. tolerance: how
-    near known values are met, root mean square, in the unit of the image (default: 5/255 of the range of the known values).
-    patch, atoms, iterations, training: as of denoise."""
+    near known values are met, root mean square, in the unit of the image (default: 5/255 of the range of the known values, but
+    for hot pixels). patch, atoms, iterations, training: as of denoise."""
     _count(rounds, "rounds", 0)
     if tolerance is not None and not 0 <= _number(tolerance, "tolerance") < np.inf:
         raise ArgumentError("tolerance: %s, expected 0 or more and finite" % (tolerance,))
     a, hole, opacity = _damaged(image, missing, alpha)
-    known = a[~hole]
-    if known.size == 0:
+    if hole.all():
         raise ArgumentError("missing: nothing of the image is left to learn from")
+    given, hole = hole, hole | _hot(a, hole)
+    known = a[~hole]
     low, span = known.min(), float(np.ptp(known))
-    if hole.any() and span > 0:
+    if given.any() and span > 0:
         # Values of 0 to 1 whatever the unit is.
         scaled = np.where(hole, 0, (a - low) / a.dtype.type(span)).astype(a.dtype)
         tolerance = TOLERANCE if tolerance is None else _number(tolerance, "tolerance") / span
@@ -216,9 +217,9 @@ def inpaint(image: ArrayLike, missing: ArrayLike | None = None, *, tolerance: fl
         scaled = _smooth(scaled, hole)
         for _ in range(rounds):
             scaled = _refined(scaled, hole, **how)
-        a[hole] = scaled[hole] * a.dtype.type(span) + low
-    elif hole.any():
-        a[hole] = low
+        a[given] = scaled[given] * a.dtype.type(span) + low
+    elif given.any():
+        a[given] = low
     return _with_alpha(a, opacity).reshape(np.shape(image))
 
 
@@ -242,6 +243,26 @@ def _damaged(image, missing, alpha):
     if not np.isfinite(a[~hole]).all():
         raise ArgumentError("image: a known value is infinite")
     return a, hole, opacity
+
+
+def _hot(a, hole):
+    """Known values farther outside the range of all but 0.5 % of their channel at either end than that range is wide, where
+    less than an eighth of the known ones around them are: each would decide the unit, and what is learnt and measured."""
+    hot = np.zeros(a.shape, bool)
+    for c in range(a.shape[2]):
+        there = ~hole[..., c]
+        known = np.sort(a[..., c][there])
+        if known.size == 0:
+            continue
+        low, high = known[known.size // 200], known[-1 - known.size // 200]
+        with np.errstate(over="ignore"):
+            span = high - low
+            far = there & ((a[..., c] < low - span) | (a[..., c] > high + span)) if span > 0 else there & False
+        if far.any():
+            others, others_far = (np.lib.stride_tricks.sliding_window_view(np.pad(x, 2), (5, 5)).sum(axis=(2, 3)) - 1
+                                  for x in (there, far))
+            hot[..., c] = far & (8 * others_far < others)
+    return hot
 
 
 def _pulled(a, known):
