@@ -3685,6 +3685,9 @@ typedef struct shs__eigh_kernels {
 #endif
 #define SHS__WIDENED_OMP_GUARD ((shs_wide)SHS__OMP_GUARD)
 #define SHS__OMP_REFRESHES 4 /* once so often confirmed, a signal no longer starts again from the explicit residual */
+#define SHS__OMP_REFINES 10 /* times that coefficients of much alike atoms are refined: where they hardly differ, each halves the error, */
+#define SHS__OMP_FALL ((shs_wide)1 / 1000) /* while one takes such a part off |r|^2, */
+#define SHS__OMP_TEAM_FALL ((shs_wide)1 / 1000000) /* or off a group's, a sum of which one signal's may be a small part */
 
 typedef struct shs__pursuit_kernels {
     int (*strongest)(int n, const shs_real *alpha); /* the index of the largest |alpha|, the first of equals */
@@ -10758,18 +10761,16 @@ SHS__INLINE int shs__omp_step(shs__omp_signal *w, shs__omp_form form) {
     return 1;
 }
 
-enum { SHS__OMP_REFINES = 10 }; /* of atoms that are much alike: where they hardly differ, each takes half of the error */
-
 /* Whether the coefficients at the end are to be refined by the explicit residual, given how often they have been. They are while
    the tolerance is in doubt. They also are where the Gram form's atoms are much alike, because t errs there by more than rounding:
-   until a refinement takes next to nothing off ||r||^2, which for a group is a sum where one signal's part may be small. */
+   until a refinement takes next to nothing off ||r||^2. */
 SHS__PRIVATE int shs__omp_is_rough(shs__omp_signal *w, int tries) {
     const shs__signal_error *error = &w->error;
-    shs_wide fall = SHS__WIDE_C(1e-3);
+    shs_wide fall = SHS__OMP_FALL;
     if (!w->y || w->reached) return 0;
     if (tries < 2 && shs__omp_in_doubt(w)) return 1;
     if (!w->over->G || error->shares.least >= SHS__OMP_SURE || tries >= SHS__OMP_REFINES) return 0;
-    if (w->team) fall = SHS__WIDE_C(1e-6);
+    if (w->team) fall = SHS__OMP_TEAM_FALL;
     return !w->r_is_explicit || error->residual2 < error->base2 * (1 - fall);
 }
 

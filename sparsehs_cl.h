@@ -325,6 +325,9 @@ typedef struct shs__cl_included {
 #define SHS__WIDE_EPS 2.220446049250313080847263e-16
 #endif
 #define SHS__OMP_REFRESHES 4
+#define SHS__OMP_REFINES 10
+#define SHS__OMP_FALL ((shs_wide)1 / 1000)
+#define SHS__OMP_TEAM_FALL ((shs_wide)1 / 1000000)
 #define SHS__CC_SCALES 4                         /* that are tried for a signal */
 #define SHS__CC_HALF_UNIT 5.9604644775390625e-8f /* 2^-24: of half precision */
 /* Coefficients are below it: 65,520 in half precision, 2^127 else. */
@@ -352,7 +355,8 @@ typedef struct shs__cl_included {
 #define SHS__CL_WARP_PITCH(n) ((n) + 4)  /* of the rows of b in local memory: those of different k start in different banks */
 #define SHS__CL_UNREACHED 1              /* the state of a signal, as flags: above its tolerance; */
 #define SHS__CL_DOUBTFUL 2               /* in doubt: pursue again, with the explicit residual; */
-#define SHS__CL_UNPROVEN 4               /* good codes, but |r|^2 is too small for the recurrence to tell: form it explicitly */
+#define SHS__CL_UNPROVEN 4               /* good codes, but |r|^2 is too small for the recurrence to tell: form it explicitly; */
+#define SHS__CL_ROUGH 8                  /* good atoms, but so much alike that coefficients are to be refined by the residual */
 
 /* ---- compact codes (compact.cl) ---- */
 #define SHS__CL_ROUND_ATOMS 64 /* of a signal at most: one item rounds a signal alone, and slowly */
@@ -2145,19 +2149,47 @@ SHS__PRIVATE const char *const shs__cl_source_omp_general[] = {
     "    }\n",
     "}\n",
     "\n",
-    "/* The coefficients. If the tolerance is still in doubt they are refined, twice at most, and the explicit residual settles the\n",
-    "   doubt. With `only_measure` the coefficients are good, and only the residual is asked for. Where the recurrence cannot tell, the\n",
-    "   residual is that of the coefficients as they are stored. */\n",
+    "/* L of atoms that another coder has chosen, to the bit as append makes it, and t = 0. */\n",
+    "void factor(pursuit *w, int count) {\n",
+    "    int k, q, i;\n",
+    "    for (k = 0; k < count; k++) {\n",
+    "        const int j = w->atoms[k];\n",
+    "        __global real *c = row_of(w, k);\n",
+    "        const real gjj = gram(w, j, j);\n",
+    "        real d2 = gjj;\n",
+    "        for (q = w->lane; q < k; q += GROUP) c[q] = gram(w, j, w->atoms[q]);\n",
+    "        SYNC();\n",
+    "        for (q = 0; q < k; q++) {\n",
+    "            const real known = c[q] * row_of(w, q)[q];\n",
+    "            SYNC();\n",
+    "            for (i = q + 1 + w->lane; i < k; i += GROUP) c[i] = fma(-row_of(w, i)[q], known, c[i]);\n",
+    "            if (w->lane == 0) c[q] = known;\n",
+    "            SYNC();\n",
+    "            d2 = fma(-known, known, d2);\n",
+    "        }\n",
+    "        if (w->lane == 0) {\n",
+    "            c[k] = INVERSE_ROOT(d2);\n",
+    "            w->t[k] = 0;\n",
+    "        }\n",
+    "        take_share(&w->small, d2, gjj);\n",
+    "        SYNC();\n",
+    "    }\n",
+    "    w->chosen = count;\n",
+    "}\n",
+    "\n",
+    "/* The coefficients, refined where they are rough; the explicit residual then settles what the recurrence leaves in doubt. With\n",
+    "   `only_measure` the coefficients are good, and only the residual is asked for. Where the recurrence cannot tell, the residual is\n",
+    "   that of the coefficients as they are stored. */\n",
     "void finish(pursuit *w, int only_measure) {\n",
     "    int tries, k;\n",
     "    for (tries = 0;; tries++) {\n",
-    "        int in_doubt = TOLERANT && !only_measure && tries < 2 && !w->reached && standing(w) != ABOVE;\n",
+    "        const int rough = !only_measure && is_rough(w, tries, SHS__OMP_FALL);\n",
     "        const int sure = w->residual2 > TRUST2 * w->base2 && !(w->small.least < SURE);\n",
     "        int known = sure || !(w->base2 > 0);\n",
     "        if (w->confirms) known = w->reached && w->r_is_explicit;\n",
     "        if (!only_measure) solve(w);\n",
-    "        if (!in_doubt && known) break;\n",
-    "        if (measure(w) || !in_doubt) break;\n",
+    "        if (!rough && known) break;\n",
+    "        if (measure(w) || !rough) break;\n",
     "        for (k = w->lane; k < w->chosen; k += GROUP) w->alpha[k] = dot_atom(w, w->atoms[k], w->r);\n",
     "        SYNC();\n",
     "        project(w, w->alpha);\n",
@@ -2198,7 +2230,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp_general[] = {
     "        for (own = base; own < end; own++) {\n",
     "            const size_t at = first + own;\n",
     "            const int task = open[own - base];\n",
-    "            if (!(task & (DOUBTFUL | UNPROVEN))) continue;\n",
+    "            if (!(task & (DOUBTFUL | UNPROVEN | ROUGH))) continue;\n",
     "            w.y = Y + at * (size_t)p;\n",
     "            w.x = coefs + at * (size_t)stride;\n",
     "            w.atoms = atoms + at * (size_t)stride;\n",
@@ -2217,11 +2249,14 @@ SHS__PRIVATE const char *const shs__cl_source_omp_general[] = {
     "                    for (i = w.lane; i < n; i += GROUP) w.alpha[i] = alphas[own * (size_t)padded + (size_t)i];\n",
     "                SYNC();\n",
     "                pursue(&w);\n",
+    "            } else if (task & ROUGH) {\n",
+    "                factor(&w, used[at]);\n",
+    "                w.residual2 = errors2[at];\n",
     "            } else {\n",
     "                w.chosen = used[at];\n",
     "                w.residual2 = 0;\n",
     "            }\n",
-    "            finish(&w, !(task & DOUBTFUL));\n",
+    "            finish(&w, !(task & (DOUBTFUL | ROUGH)));\n",
     "            for (i = w.chosen + w.lane; i < stride; i += GROUP) {\n",
     "                w.atoms[i] = 0;\n",
     "                w.x[i] = 0;\n",
@@ -2756,14 +2791,14 @@ SHS__PRIVATE const char *const shs__cl_source_omp_team[] = {
     "    }\n",
     "}\n",
     "\n",
-    "/* The coefficients, refined twice at most where the tolerance is in doubt; and |r|^2 of each signal, formed\n",
+    "/* The coefficients, refined where they are rough; and |r|^2 of each signal, formed\n",
     "   explicitly, an item a signal, where the recurrence cannot tell it. */\n",
     "void finish_team(pursuit *w, const team *g, __global const wide *norms2, __global real *errors2) {\n",
     "    int tries, i, k, l;\n",
     "    for (tries = 0;; tries++) {\n",
-    "        const int in_doubt = TOLERANT && tries < 2 && !w->reached && standing(w) != ABOVE;\n",
+    "        const int rough = is_rough(w, tries, SHS__OMP_TEAM_FALL);\n",
     "        solve_team(w, g, norms2, errors2);\n",
-    "        if (!in_doubt || measure_team(w, g)) break;\n",
+    "        if (!rough || measure_team(w, g)) break;\n",
     "        correlate_team(w, g, 1);\n",
     "    }\n",
     "    for (i = w->lane; i < g->count && w->chosen > 0; i += GROUP) {\n",
@@ -4444,6 +4479,9 @@ SHS__PRIVATE const char *const shs__cl_source_contract[] = {
     "#define SHS__WIDE_EPS 2.220446049250313080847263e-16\n",
     "#endif\n",
     "#define SHS__OMP_REFRESHES 4\n",
+    "#define SHS__OMP_REFINES 10\n",
+    "#define SHS__OMP_FALL ((shs_wide)1 / 1000)\n",
+    "#define SHS__OMP_TEAM_FALL ((shs_wide)1 / 1000000)\n",
     "#define SHS__CC_SCALES 4                         /* that are tried for a signal */\n",
     "#define SHS__CC_HALF_UNIT 5.9604644775390625e-8f /* 2^-24: of half precision */\n",
     "/* Coefficients are below it: 65,520 in half precision, 2^127 else. */\n",
@@ -4471,7 +4509,8 @@ SHS__PRIVATE const char *const shs__cl_source_contract[] = {
     "#define SHS__CL_WARP_PITCH(n) ((n) + 4)  /* of the rows of b in local memory: those of different k start in different banks */\n",
     "#define SHS__CL_UNREACHED 1              /* the state of a signal, as flags: above its tolerance; */\n",
     "#define SHS__CL_DOUBTFUL 2               /* in doubt: pursue again, with the explicit residual; */\n",
-    "#define SHS__CL_UNPROVEN 4               /* good codes, but |r|^2 is too small for the recurrence to tell: form it explicitly */\n",
+    "#define SHS__CL_UNPROVEN 4               /* good codes, but |r|^2 is too small for the recurrence to tell: form it explicitly; */\n",
+    "#define SHS__CL_ROUGH 8                  /* good atoms, but so much alike that coefficients are to be refined by the residual */\n",
     "\n",
     "/* ---- compact codes (compact.cl) ---- */\n",
     "#define SHS__CL_ROUND_ATOMS 64 /* of a signal at most: one item rounds a signal alone, and slowly */\n",
@@ -4896,7 +4935,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "   The first four do the same operations on the same values in the same order: every product is an fma, every reduction takes the\n",
     "   largest or the first. So on one device they give the same bits. A team of one signal gets the codes of that signal.\n",
     "\n",
-    "   What the recurrence of |r|^2 cannot decide, the first three mark in state[] (UNREACHED, DOUBTFUL, UNPROVEN: see contract.h), and\n",
+    "   What the recurrences cannot decide, the first three mark in state[] (UNREACHED, DOUBTFUL, UNPROVEN, ROUGH: see contract.h), and\n",
     "   omp_general settles it.\n",
     "\n",
     "   Their textbook twins are shs_omp_naive and shs_somp_naive. */\n",
@@ -4914,6 +4953,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "#define UNREACHED SHS__CL_UNREACHED\n",
     "#define DOUBTFUL SHS__CL_DOUBTFUL\n",
     "#define UNPROVEN SHS__CL_UNPROVEN\n",
+    "#define ROUGH SHS__CL_ROUGH\n",
     "#define NONE 0xffffffffu\n",
     "#define GUARD SHS__OMP_GUARD\n",
     "#define TRUST2 SHS__OMP_TRUST2\n",
@@ -5009,7 +5049,8 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "void conclude(size_t i, int k, wide residual2, wide base2, shares s, int missed, int flags, __global int *used,\n",
     "              __global real *errors2, __global int *state) {\n",
     "    if (missed) flags |= UNREACHED;\n",
-    "    if (base2 > 0 && (residual2 <= TRUST2 * base2 || s.least < SURE)) flags |= UNPROVEN;\n",
+    "    if (base2 > 0 && s.least < SURE) flags |= ROUGH;\n",
+    "    else if (base2 > 0 && residual2 <= TRUST2 * base2) flags |= UNPROVEN;\n",
     "    used[i] = k;\n",
     "    errors2[i] = (real)residual2;\n",
     "    state[i] = flags;\n",
@@ -5168,6 +5209,14 @@ SHS__PRIVATE const char *const shs__cl_source_pursuit[] = {
     "int standing(const pursuit *w) {\n",
     "    int stands = verdict(w->residual2, w->base2, w->small, w->tolerance2);\n",
     "    return stands == BELOW && w->confirms ? UNSURE : stands;\n",
+    "}\n",
+    "\n",
+    "/* Whether coefficients at the end are to be refined by the explicit residual, as often as they have been: see shs__omp_is_rough. */\n",
+    "int is_rough(const pursuit *w, int tries, wide fall) {\n",
+    "    if (w->reached) return 0;\n",
+    "    if (TOLERANT && tries < 2 && standing(w) != ABOVE) return 1;\n",
+    "    if (!(w->small.least < SURE) || tries >= SHS__OMP_REFINES) return 0;\n",
+    "    return !w->r_is_explicit || w->residual2 < w->base2 * (1 - fall);\n",
     "}\n",
     NULL};
 
@@ -8204,9 +8253,9 @@ SHS__PRIVATE int shs__cl_tolerant(const shs__cl_signals *s) {
     return s->job.coding->tolerance > 0 || s->job.coding->tolerance_each != NULL;
 }
 
-/* That of omp_team beside it: t, and residuals where tolerances ask for them, of each signal of a team. */
+/* That of omp_team beside it: t and the residual of each signal of a team. */
 SHS__PRIVATE size_t shs__cl_team_scratch(const shs__cl_signals *s) {
-    const size_t each = (size_t)s->stride + (shs__cl_tolerant(s) ? (size_t)s->p : 0);
+    const size_t each = (size_t)s->stride + (size_t)s->p;
     return shs__cl_general_scratch(s) + SHS__PRODUCT(s->share.largest, each, 1);
 }
 

@@ -20,6 +20,9 @@
 #define SHS__WIDE_EPS 2.220446049250313080847263e-16
 #endif
 #define SHS__OMP_REFRESHES 4
+#define SHS__OMP_REFINES 10
+#define SHS__OMP_FALL ((shs_wide)1 / 1000)
+#define SHS__OMP_TEAM_FALL ((shs_wide)1 / 1000000)
 #define SHS__CC_SCALES 4                         /* that are tried for a signal */
 #define SHS__CC_HALF_UNIT 5.9604644775390625e-8f /* 2^-24: of half precision */
 /* Coefficients are below it: 65,520 in half precision, 2^127 else. */
@@ -47,7 +50,8 @@
 #define SHS__CL_WARP_PITCH(n) ((n) + 4)  /* of the rows of b in local memory: those of different k start in different banks */
 #define SHS__CL_UNREACHED 1              /* the state of a signal, as flags: above its tolerance; */
 #define SHS__CL_DOUBTFUL 2               /* in doubt: pursue again, with the explicit residual; */
-#define SHS__CL_UNPROVEN 4               /* good codes, but |r|^2 is too small for the recurrence to tell: form it explicitly */
+#define SHS__CL_UNPROVEN 4               /* good codes, but |r|^2 is too small for the recurrence to tell: form it explicitly; */
+#define SHS__CL_ROUGH 8                  /* good atoms, but so much alike that coefficients are to be refined by the residual */
 
 /* ---- compact codes (compact.cl) ---- */
 #define SHS__CL_ROUND_ATOMS 64 /* of a signal at most: one item rounds a signal alone, and slowly */

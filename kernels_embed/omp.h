@@ -21,7 +21,7 @@
    The first four do the same operations on the same values in the same order: every product is an fma, every reduction takes the
    largest or the first. So on one device they give the same bits. A team of one signal gets the codes of that signal.
 
-   What the recurrence of |r|^2 cannot decide, the first three mark in state[] (UNREACHED, DOUBTFUL, UNPROVEN: see contract.h), and
+   What the recurrences cannot decide, the first three mark in state[] (UNREACHED, DOUBTFUL, UNPROVEN, ROUGH: see contract.h), and
    omp_general settles it.
 
    Their textbook twins are shs_omp_naive and shs_somp_naive. */
@@ -39,6 +39,7 @@
 #define UNREACHED SHS__CL_UNREACHED
 #define DOUBTFUL SHS__CL_DOUBTFUL
 #define UNPROVEN SHS__CL_UNPROVEN
+#define ROUGH SHS__CL_ROUGH
 #define NONE 0xffffffffu
 #define GUARD SHS__OMP_GUARD
 #define TRUST2 SHS__OMP_TRUST2
@@ -134,7 +135,8 @@ int verdict(wide residual2, wide base2, shares s, wide tolerance2) {
 void conclude(size_t i, int k, wide residual2, wide base2, shares s, int missed, int flags, __global int *used,
               __global real *errors2, __global int *state) {
     if (missed) flags |= UNREACHED;
-    if (base2 > 0 && (residual2 <= TRUST2 * base2 || s.least < SURE)) flags |= UNPROVEN;
+    if (base2 > 0 && s.least < SURE) flags |= ROUGH;
+    else if (base2 > 0 && residual2 <= TRUST2 * base2) flags |= UNPROVEN;
     used[i] = k;
     errors2[i] = (real)residual2;
     state[i] = flags;

@@ -142,19 +142,47 @@ void pursue(pursuit *w) {
     }
 }
 
-/* The coefficients. If the tolerance is still in doubt they are refined, twice at most, and the explicit residual settles the
-   doubt. With `only_measure` the coefficients are good, and only the residual is asked for. Where the recurrence cannot tell, the
-   residual is that of the coefficients as they are stored. */
+/* L of atoms that another coder has chosen, to the bit as append makes it, and t = 0. */
+void factor(pursuit *w, int count) {
+    int k, q, i;
+    for (k = 0; k < count; k++) {
+        const int j = w->atoms[k];
+        __global real *c = row_of(w, k);
+        const real gjj = gram(w, j, j);
+        real d2 = gjj;
+        for (q = w->lane; q < k; q += GROUP) c[q] = gram(w, j, w->atoms[q]);
+        SYNC();
+        for (q = 0; q < k; q++) {
+            const real known = c[q] * row_of(w, q)[q];
+            SYNC();
+            for (i = q + 1 + w->lane; i < k; i += GROUP) c[i] = fma(-row_of(w, i)[q], known, c[i]);
+            if (w->lane == 0) c[q] = known;
+            SYNC();
+            d2 = fma(-known, known, d2);
+        }
+        if (w->lane == 0) {
+            c[k] = INVERSE_ROOT(d2);
+            w->t[k] = 0;
+        }
+        take_share(&w->small, d2, gjj);
+        SYNC();
+    }
+    w->chosen = count;
+}
+
+/* The coefficients, refined where they are rough; the explicit residual then settles what the recurrence leaves in doubt. With
+   `only_measure` the coefficients are good, and only the residual is asked for. Where the recurrence cannot tell, the residual is
+   that of the coefficients as they are stored. */
 void finish(pursuit *w, int only_measure) {
     int tries, k;
     for (tries = 0;; tries++) {
-        int in_doubt = TOLERANT && !only_measure && tries < 2 && !w->reached && standing(w) != ABOVE;
+        const int rough = !only_measure && is_rough(w, tries, SHS__OMP_FALL);
         const int sure = w->residual2 > TRUST2 * w->base2 && !(w->small.least < SURE);
         int known = sure || !(w->base2 > 0);
         if (w->confirms) known = w->reached && w->r_is_explicit;
         if (!only_measure) solve(w);
-        if (!in_doubt && known) break;
-        if (measure(w) || !in_doubt) break;
+        if (!rough && known) break;
+        if (measure(w) || !rough) break;
         for (k = w->lane; k < w->chosen; k += GROUP) w->alpha[k] = dot_atom(w, w->atoms[k], w->r);
         SYNC();
         project(w, w->alpha);
@@ -195,7 +223,7 @@ omp_general(ulong first, ulong count, __global const real *restrict alphas, __gl
         for (own = base; own < end; own++) {
             const size_t at = first + own;
             const int task = open[own - base];
-            if (!(task & (DOUBTFUL | UNPROVEN))) continue;
+            if (!(task & (DOUBTFUL | UNPROVEN | ROUGH))) continue;
             w.y = Y + at * (size_t)p;
             w.x = coefs + at * (size_t)stride;
             w.atoms = atoms + at * (size_t)stride;
@@ -214,11 +242,14 @@ omp_general(ulong first, ulong count, __global const real *restrict alphas, __gl
                     for (i = w.lane; i < n; i += GROUP) w.alpha[i] = alphas[own * (size_t)padded + (size_t)i];
                 SYNC();
                 pursue(&w);
+            } else if (task & ROUGH) {
+                factor(&w, used[at]);
+                w.residual2 = errors2[at];
             } else {
                 w.chosen = used[at];
                 w.residual2 = 0;
             }
-            finish(&w, !(task & DOUBTFUL));
+            finish(&w, !(task & (DOUBTFUL | ROUGH)));
             for (i = w.chosen + w.lane; i < stride; i += GROUP) {
                 w.atoms[i] = 0;
                 w.x[i] = 0;

@@ -207,14 +207,14 @@ void pursue_team(pursuit *w, const team *g, __global const wide *norms2, __globa
     }
 }
 
-/* The coefficients, refined twice at most where the tolerance is in doubt; and |r|^2 of each signal, formed
+/* The coefficients, refined where they are rough; and |r|^2 of each signal, formed
    explicitly, an item a signal, where the recurrence cannot tell it. */
 void finish_team(pursuit *w, const team *g, __global const wide *norms2, __global real *errors2) {
     int tries, i, k, l;
     for (tries = 0;; tries++) {
-        const int in_doubt = TOLERANT && tries < 2 && !w->reached && standing(w) != ABOVE;
+        const int rough = is_rough(w, tries, SHS__OMP_TEAM_FALL);
         solve_team(w, g, norms2, errors2);
-        if (!in_doubt || measure_team(w, g)) break;
+        if (!rough || measure_team(w, g)) break;
         correlate_team(w, g, 1);
     }
     for (i = w->lane; i < g->count && w->chosen > 0; i += GROUP) {

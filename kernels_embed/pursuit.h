@@ -141,3 +141,11 @@ int standing(const pursuit *w) {
     int stands = verdict(w->residual2, w->base2, w->small, w->tolerance2);
     return stands == BELOW && w->confirms ? UNSURE : stands;
 }
+
+/* Whether coefficients at the end are to be refined by the explicit residual, as often as they have been: see shs__omp_is_rough. */
+int is_rough(const pursuit *w, int tries, wide fall) {
+    if (w->reached) return 0;
+    if (TOLERANT && tries < 2 && standing(w) != ABOVE) return 1;
+    if (!(w->small.least < SURE) || tries >= SHS__OMP_REFINES) return 0;
+    return !w->r_is_explicit || w->residual2 < w->base2 * (1 - fall);
+}

@@ -534,6 +534,50 @@ static void test_selections(void **state) {
             }
 }
 
+/* Coefficients of atoms that are much alike are those of the least squares, whichever kernel coded, of signals and of groups. */
+static void test_least_squares_of_like_atoms(void **state) {
+    enum { S = 10, GROUPS = PEAK_SIGNALS / 3 };
+    size_t starts[GROUPS + 1], i, l;
+    int selection, grouped, how, k;
+    (void)state;
+    for (i = 0; i <= GROUPS; i++) starts[i] = 3 * i;
+    for (selection = 0; selection < SHS_SELECTION_COUNT; selection++)
+        for (grouped = 0; grouped < 2; grouped++) {
+            problem w = {PEAKS, PEAKS, S, PEAK_SIGNALS, new_values(PEAKS * PEAKS), new_values(PEAKS * PEAK_SIGNALS)};
+            shs_omp_options o = SHS_ZERO;
+            coded first = SHS_ZERO;
+            fill_peaks(BY_TYPE(0.1, 0.2), w.D, w.Y);
+            o.selection = (shs_selection)selection;
+            o.sparsity = S;
+            o.gram_mode = SHS_GRAM_ALWAYS;
+            if (grouped) o.groups = starts;
+            if (grouped) o.group_count = GROUPS;
+            for (how = 0; how < SETUPS; how++) {
+                coded c;
+                if (without_setup(how)) continue;
+                c = code(&use_device(how)->ctx, &w, &o, S);
+                for (i = 0; i < w.m; i++) {
+                    const shs_real *y = w.Y + i * PEAKS;
+                    double left2 = 0;
+                    for (l = 0; l < PEAKS; l++) {
+                        double left = (double)y[l];
+                        for (k = 0; k < c.codes.used[i]; k++) {
+                            const size_t atom = (size_t)c.codes.atoms[i * S + (size_t)k];
+                            left -= (double)c.codes.coefs[i * S + (size_t)k] * (double)w.D[l + atom * PEAKS];
+                        }
+                        left2 += left * left;
+                    }
+                    assert_true(sqrt(left2) <= 1.01 * sqrt(least_error2(PEAKS, w.D, &c.codes, i, y)));
+                }
+                if (how == 1) first = c;
+                if (how > 1) same_bits(&w, &first, &c);
+                if (how != 1) free_coded(&c);
+            }
+            free_coded(&first);
+            free_problem(&w);
+        }
+}
+
 /* Atoms that lie almost in a space of three dimensions: whichever kernel coded, what is told of the errors is what is left. */
 static void test_nearly_dependent_atoms(void **state) {
     enum { P = 10, N = 24, R = 3 };
@@ -2455,6 +2499,7 @@ int main(void) {
         cmocka_unit_test(test_sub_groups_of_updates),
         cmocka_unit_test(test_selections),
         cmocka_unit_test(test_nearly_dependent_atoms),
+        cmocka_unit_test(test_least_squares_of_like_atoms),
         cmocka_unit_test(test_shared_atoms),
         cmocka_unit_test(test_shared_by_one),
         cmocka_unit_test(test_tolerances),

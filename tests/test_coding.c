@@ -1502,54 +1502,6 @@ static void test_nearly_dependent_atoms_of_groups(void **state) {
     check_nearly_dependent_atoms(1);
 }
 
-/* Peaks of Gauss at equal steps, of unit length, and sums of a tenth of them with a little noise. */
-static problem peaks_problem(double width) {
-    enum { P = 100, M = 300 };
-    shs_real *D = (shs_real *)malloc(P * P * sizeof *D), *Y = new_normal(P * M, 601);
-    shs_random r;
-    size_t i, j, l;
-    for (j = 0; j < P; j++)
-        for (l = 0; l < P; l++) {
-            const double at = ((double)l - (double)j) / (P - 1) / width;
-            D[l + j * P] = (shs_real)exp(-at * at / 2);
-        }
-    normalise(P, P, D);
-    shs_random_seed(&r, 600);
-    for (i = 0; i < P * M; i++) Y[i] *= (shs_real)BY_TYPE(1e-3, 1e-9);
-    for (i = 0; i < M; i++)
-        for (j = 0; j < P; j++) {
-            const shs_real x = (shs_real)shs_random_uniform(&r);
-            if (shs_random_uniform(&r) >= (shs_wide)0.1) continue;
-            for (l = 0; l < P; l++) Y[l + i * P] += x * D[l + j * P];
-        }
-    return problem_of(P, P, M, D, Y);
-}
-
-/* What the atoms of signal i leave of it at least: ||y||^2 without its parts along them, by Gram and Schmidt in double. */
-static double least_error2_of(const problem *q, const shs_codes *c, size_t i) {
-    const size_t p = (size_t)q->p, used = (size_t)c->used[i];
-    double *Q = (double *)malloc((used + 1) * p * sizeof *Q), sum = 0;
-    size_t k, j, l;
-    for (k = 0; k <= used; k++) {
-        const shs_real *from = signal_of(q, i);
-        double *v = Q + k * p, length = 0;
-        int pass;
-        if (k < used) from = q->D + (size_t)c->atoms[i * (size_t)c->stride + k] * p;
-        for (l = 0; l < p; l++) v[l] = (double)from[l];
-        for (pass = 0; pass < 3; pass++)
-            for (j = 0; j < k; j++) {
-                double along = 0;
-                for (l = 0; l < p; l++) along += Q[j * p + l] * v[l];
-                for (l = 0; l < p; l++) v[l] -= along * Q[j * p + l];
-            }
-        for (l = 0; l < p; l++) length += v[l] * v[l];
-        sum = length;
-        for (l = 0; l < p; l++) v[l] /= sqrt(length);
-    }
-    free(Q);
-    return sum;
-}
-
 /* Coefficients are those of the least squares, also of atoms that are much alike, and with sparsity alone. */
 static void test_least_squares_of_like_atoms(void **state) {
     static const double widths[] = {BY_TYPE(0.1, 0.2), BY_TYPE(0.2, 0.4)};
@@ -1558,9 +1510,12 @@ static void test_least_squares_of_like_atoms(void **state) {
     int selection, grouped;
     (void)state;
     for (k = (size_t)first_of(test_instance, 1) % 2; k < 2; k += (size_t)every(1)) {
-        problem q = peaks_problem(widths[k]);
-        shs_codes codes = new_codes(q.m, S);
-        size_t count, *groups = new_groups(q.m, 3, &count);
+        shs_real *D = new_values(PEAKS * PEAKS), *Y = new_values(PEAKS * PEAK_SIGNALS);
+        problem q;
+        shs_codes codes = new_codes(PEAK_SIGNALS, S);
+        size_t count, *groups = new_groups(PEAK_SIGNALS, 3, &count);
+        fill_peaks(widths[k], D, Y);
+        q = problem_of(PEAKS, PEAKS, PEAK_SIGNALS, D, Y);
         for (selection = 0; selection < SHS_SELECTION_COUNT; selection++)
             for (grouped = 0; grouped < 2; grouped++) {
                 shs_omp_options o = SHS_ZERO;
@@ -1572,7 +1527,7 @@ static void test_least_squares_of_like_atoms(void **state) {
                 for (mode = SHS_GRAM_ALWAYS; mode <= SHS_GRAM_NEVER; mode++) {
                     assert_ok(with_mode(&q, &o, &codes, (shs_gram_mode)mode));
                     for (i = 0; i < q.m; i++) {
-                        const double is = sqrt(error2_of(&q, &codes, i)), least = sqrt(least_error2_of(&q, &codes, i));
+                        const double is = sqrt(error2_of(&q, &codes, i)), least = sqrt(least_error2(q.p, q.D, &codes, i, signal_of(&q, i)));
                         if (!(is <= 1.01 * least))
                             fail_msg("width %g, rule %d, groups %d, mode %d: signal %d is left with %g, its %d atoms could leave "
                                      "%g", widths[k], selection, grouped, mode, (int)i, is, codes.used[i], least);
