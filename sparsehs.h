@@ -1262,9 +1262,9 @@ SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, size_t m, cons
 
    With a mask, or skip_nan, AK-SVD and SGK learn from the values present (other rules, regularisation, incoherence and
    coherence: SHS_BAD_OPTIONS); engines do not. Let M_i mark the values present in signal i, and E = M.(Y - DX) on the signals
-   that use the atom: d = normalise(d + E x' / (M x.x' + 0.1 (1 - M) x.x')), value by value, and x_i = d'(M_i.F_i) / |M_i.d|^2 for
-   AK-SVD, with F = E + d x of the old d. Without the 0.1 that is least squares of the values present, with it a shorter step
-   where few have one. AK-SVD with N~ = 1 never raises the error. Values may be missing at random, or the same in many signals.
+   that use the atom: d = normalise(d + E x' / (M x.x' + 0.01 (1 - M) x.x')), value by value, and x_i = d'(M_i.F_i) / |M_i.d|^2 for
+   AK-SVD, with F = E + d x of the old d. Without the 0.01 that is least squares of the values present, with it a shorter step
+   where next to none has one. AK-SVD with N~ = 1 never raises the error. Values may be missing at random, or the same in many signals.
    With missing_as_zero d = normalise((M.F) x'), as in Irofti's and Dumitrescu's DL-Box: a value of an atom shrinks by the part of
    its signals that lack it, so atoms are wrong where many signals lack the same values, and an update may raise the error.
    Errors count the values present, and rmse divides by the root of their number. Missing values are zeros in replacements and
@@ -15036,8 +15036,8 @@ SHS__OUTLINE int shs__dl_unit(int p, const shs_wide *y, shs_real *d) {
 }
 
 /* The directions where values are missing. Each value of an atom is a least-squares problem, whose solution is
-   d_old + E x' / seen. Where few signals have the value that solution follows their noise, so the step is shortened by a tenth of
-   the energy that is not seen. Any step up to the solution lowers the error. */
+   d_old + E x' / seen. Where next to none of the energy has the value that solution is noise, so a hundredth of the
+   energy that is not seen shortens the step. Any step up to the solution lowers the error. */
 SHS__PRIVATE void shs__dl_missing(const shs__dl_learner *w, const shs_atom_group *g, const shs_real *before) {
     const shs_wide *seen = w->session.mask.seen;
     const size_t p = (size_t)w->p;
@@ -15045,7 +15045,7 @@ SHS__PRIVATE void shs__dl_missing(const shs__dl_learner *w, const shs_atom_group
     for (i = 0; i < shs__cells(g->count, w->p); i++) {
         shs_wide *y = g->sums + i, unseen = g->energy[i / p] - seen[i];
         if (w->o->missing_as_zero) *y += seen[i] * (shs_wide)before[i];
-        else if (seen[i] > 0) *y = (shs_wide)before[i] + *y / (seen[i] + SHS__WIDE_C(0.1) * shs__wmax(unseen, 0));
+        else if (seen[i] > 0) *y = (shs_wide)before[i] + *y / (seen[i] + SHS__WIDE_C(0.01) * shs__wmax(unseen, 0));
         else *y = 0;
     }
 }

@@ -531,7 +531,7 @@ typedef struct masked_sums {
     double energy, seen, cross;
 } masked_sums;
 
-/* An atom becomes d + E x' / (seen + 0.1 unseen), at unit norm: one iteration from given atoms, all from the same E. */
+/* An atom becomes d + E x' / (seen + 0.01 unseen), at unit norm: one iteration from given atoms, all from the same E. */
 static void test_masked_update(void **state) {
     enum { ATOM = 3 };
     shs_real *Y = small_signals(), D[P * N], start[P * N], expected[P];
@@ -573,7 +573,7 @@ static void test_masked_update(void **state) {
             s.cross += x * e;
         }
         assert_true(s.seen > 0);
-        expected[l] = (shs_real)((double)start[ATOM * P + l] + s.cross / (s.seen + 0.1 * (s.energy - s.seen)));
+        expected[l] = (shs_real)((double)start[ATOM * P + l] + s.cross / (s.seen + 0.01 * (s.energy - s.seen)));
         norm2 += (double)expected[l] * (double)expected[l];
     }
     for (l = 0; l < P; l++) expected[l] /= (shs_real)sqrt(norm2);
