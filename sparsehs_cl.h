@@ -2791,12 +2791,12 @@ SHS__PRIVATE const char *const shs__cl_source_omp_team[] = {
     "    }\n",
     "}\n",
     "\n",
-    "/* The coefficients, refined where they are rough; and |r|^2 of each signal, formed\n",
-    "   explicitly, an item a signal, where the recurrence cannot tell it. */\n",
+    "/* The coefficients, refined where they are rough and signals have tolerances (else omp_general refines each); and |r|^2 of each\n",
+    "   signal, formed explicitly, an item a signal, where the recurrence cannot tell it. */\n",
     "void finish_team(pursuit *w, const team *g, __global const wide *norms2, __global real *errors2) {\n",
     "    int tries, i, k, l;\n",
     "    for (tries = 0;; tries++) {\n",
-    "        const int rough = is_rough(w, tries, SHS__OMP_TEAM_FALL);\n",
+    "        const int rough = TOLERANT && is_rough(w, tries, SHS__OMP_TEAM_FALL);\n",
     "        solve_team(w, g, norms2, errors2);\n",
     "        if (!rough || measure_team(w, g)) break;\n",
     "        correlate_team(w, g, 1);\n",
@@ -2873,7 +2873,8 @@ SHS__PRIVATE const char *const shs__cl_source_omp_team[] = {
     "                if (!taken) coefs[to + (size_t)k] = 0;\n",
     "            }\n",
     "            used[at + (size_t)i] = w.chosen;\n",
-    "            state[at + (size_t)i] = i == 0 && w.tolerance2 > 0 && !w.reached ? UNREACHED : 0;\n",
+    "            if (TOLERANT) state[at + (size_t)i] = i == 0 && w.tolerance2 > 0 && !w.reached ? UNREACHED : 0;\n",
+    "            else state[at + (size_t)i] = w.small.least < SURE ? ROUGH : 0;\n",
     "        }\n",
     "    }\n",
     "}\n",
@@ -8253,9 +8254,9 @@ SHS__PRIVATE int shs__cl_tolerant(const shs__cl_signals *s) {
     return s->job.coding->tolerance > 0 || s->job.coding->tolerance_each != NULL;
 }
 
-/* That of omp_team beside it: t and the residual of each signal of a team. */
+/* That of omp_team beside it: t, and residuals where tolerances ask for them, of each signal of a team. */
 SHS__PRIVATE size_t shs__cl_team_scratch(const shs__cl_signals *s) {
-    const size_t each = (size_t)s->stride + (size_t)s->p;
+    const size_t each = (size_t)s->stride + (shs__cl_tolerant(s) ? (size_t)s->p : 0);
     return shs__cl_general_scratch(s) + SHS__PRODUCT(s->share.largest, each, 1);
 }
 
@@ -8969,6 +8970,12 @@ SHS__PRIVATE shs_status shs__cl_code_results(shs__cl_signals *s, size_t q, shs_r
     return status;
 }
 
+/* Whether the coder may leave signals to omp_general. */
+SHS__PRIVATE int shs__cl_leaves_open(const shs__cl_signals *s) {
+    if (s->descent || s->share.coder == SHS__CL_GENERAL) return 0;
+    return s->share.coder != SHS__CL_TEAM || !shs__cl_tolerant(s);
+}
+
 SHS__PRIVATE shs_status shs__cl_code_slice(shs__cl_signals *s, size_t q) {
     const shs_omp_options *o = s->job.coding;
     size_t begin = q * s->slice, count = shs__cl_slice_count(s, q), first, team = 0;
@@ -8985,8 +8992,7 @@ SHS__PRIVATE shs_status shs__cl_code_slice(shs__cl_signals *s, size_t q) {
     for (first = 0; s->share.teams && first < count && status == SHS_OK;) status = shs__cl_code_teams(s, &team, &first);
     for (first = 0; !s->share.teams && first < count && status == SHS_OK; first += s->chunk)
         status = shs__cl_code_chunk(s, q, first, shs__zmin(s->chunk, count - first));
-    if (status == SHS_OK && s->share.coder != SHS__CL_GENERAL && s->share.coder != SHS__CL_TEAM && !s->descent)
-        status = shs__cl_pursue(s, SHS__CL_GENERAL, 0, count, 1);
+    if (status == SHS_OK && shs__cl_leaves_open(s)) status = shs__cl_pursue(s, SHS__CL_GENERAL, 0, count, 1);
     if (status == SHS_OK && fresh) status = shs__cl_read(s->cl, 0, s->all.found, 0, sizeof found, found);
     if (found[0]) status = SHS_SIGNALS_NOT_FINITE;
     if (found[1]) s->out_of_range = 1;

