@@ -67,6 +67,14 @@
 #define SCORE(alpha, gjj, d2) fabs(alpha)
 #endif
 
+/* G_jj as rules of choice take it: an atom whose squared length is subnormal is not to be chosen. See shs__omp_has_length. */
+#ifdef SPARSEHS_DOUBLE
+#define SMALLEST DBL_MIN
+#else
+#define SMALLEST FLT_MIN
+#endif
+real length2_of(real gjj) { return gjj >= SMALLEST ? gjj : (real)0; }
+
 /* How much larger than they are the squares of b_k may be, at 1, where its atom had d^2 and at least `left` of it: see
    shs__omp_append_gram. */
 real inflation_of(real gjj, real d2, real left) {

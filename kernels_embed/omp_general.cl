@@ -211,7 +211,7 @@ omp_general(ulong first, ulong count, __global const real *restrict alphas, __gl
     w.B = w.r + max(p, stride);
     w.distance = w.B + (size_t)padded * (size_t)max(stride - 1, 1);
     w.diagonal = w.distance + padded;
-    for (i = w.lane; DISTANCES && i < n; i += GROUP) w.diagonal[i] = gram(&w, i, i);
+    for (i = w.lane; DISTANCES && i < n; i += GROUP) w.diagonal[i] = length2_of(gram(&w, i, i));
     for (base = get_group_id(0) * look; base < count; base += get_num_groups(0) * look) {
         const size_t end = min((ulong)(base + look), count);
         int mine = 0;

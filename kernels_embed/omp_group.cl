@@ -45,7 +45,7 @@ omp_group(ulong first, ulong count, __global const real *restrict alphas, __glob
     size_t own;
     int v, q;
 #pragma unroll
-    for (v = 0; DISTANCES && v < VALUES; v++) diagonal[v] = ATOM(v) < N ? G[(size_t)ATOM(v) * (N + 1)] : 0;
+    for (v = 0; DISTANCES && v < VALUES; v++) diagonal[v] = ATOM(v) < N ? length2_of(G[(size_t)ATOM(v) * (N + 1)]) : 0;
     for (own = get_group_id(0); own < count; own += get_num_groups(0)) {
         const size_t i = first + own;
         const wide base2 = norms2[i], tolerance2 = tolerance2_of(i, tolerance, tolerances);

@@ -22,7 +22,7 @@
 #define OWN(x) alphas[(size_t)(x)*count + own]
 #define ROW(k, x) scratch[((size_t)(k)*N + (size_t)(x)) * items + me]
 #define DISTANCE(x) ROW(S > 1 ? S - 1 : 1, x)
-#define DIAGONAL(x) G[(size_t)(x) * (N + 1)]
+#define DIAGONAL(x) length2_of(G[(size_t)(x) * (N + 1)])
 
 __kernel void omp_item(ulong first, ulong count, __global real *restrict alphas, __global const real *restrict G,
                        __global const wide *restrict norms2, int limit, __global const int *restrict limits, real tolerance,

@@ -257,7 +257,7 @@ omp_team(uint first, uint count, __global const uint *restrict starts, __global 
     w.distance = w.B + (size_t)padded * (size_t)max(stride - 1, 1);
     w.diagonal = w.distance + padded;
     g.T = w.distance + (DISTANCES ? 2 * padded : 0);
-    for (i = w.lane; DISTANCES && i < padded; i += GROUP) w.diagonal[i] = gram(&w, i, i);
+    for (i = w.lane; DISTANCES && i < padded; i += GROUP) w.diagonal[i] = length2_of(gram(&w, i, i));
     for (own = first + (uint)get_group_id(0); own < first + count; own += (uint)get_num_groups(0)) {
         const size_t at = starts[own];
         wide norm2 = 0;

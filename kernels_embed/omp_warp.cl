@@ -140,7 +140,7 @@ omp_warp(ulong first, ulong count, __global const real *restrict alphas, __globa
         SPREAD(alpha, v, a);
     }
 #pragma unroll
-    for (v = 0; DISTANCES && v < VALUES; v++) diagonal[v] = distance[v] = G[(size_t)ATOM(v, lane) * (N + 1)];
+    for (v = 0; DISTANCES && v < VALUES; v++) diagonal[v] = distance[v] = length2_of(G[(size_t)ATOM(v, lane) * (N + 1)]);
     base2 = residual2 = norms2[i];
     most = limit_of(i, limit, limits);
     tolerance2 = tolerance2_of(i, tolerance, tolerances);
