@@ -1729,17 +1729,18 @@ SHS_API shs_status shs_pca_inverse(const shs_context *ctx, const shs_pca *pca, c
    of the components above rounding (or of `components` of them, behind the first `skip`). One output. options may be NULL; rank
    (may be NULL) gets the number of components used. Where all of them are, bands may be in different units. SHS_OUT_OF_RANGE:
    one varies, but by less than 1e-154, in NO_DOUBLE 1e-19, so that its variance underflows shs_wide. A rank below the number
-   of bands says that directions in which the pixels hardly differ are left out, and anomalies in these with them; one
-   pixel far outside, such as a fill value, has this effect on all others. Of fewer pixels than bands + 2 all
-   have one score. Always precise: options->precise is not read, and a device without double is SHS_UNSUPPORTED.
+   of bands says that directions are left out in which the pixels hardly differ, and their anomalies with them. One pixel far
+   outside, such as a fill value, has this effect on all others. Of fewer pixels than bands + 2 all have one score.
+   Always precise: options->precise is not read, and a device without double is SHS_UNSUPPORTED.
    SHS_RANK_TOO_LOW: fewer are above rounding than are asked for, or the rules of the options leave none behind `skip`.
 
    Robust statistics: anomalies widen the covariance and so lower their own scores. With trim > 0 each of trim_rounds rounds scores
    all pixels, leaves out the `trim` with the highest scores and takes mean and covariance anew from the others: the concentration
    step of Rousseeuw, Van Driessen 1999 (minimum covariance determinant), for images Taitano, Geier, Bauer 2010 (iterative RX). The
    last fit scores every pixel. At most trim x valid pixels are left out; scores equal to the highest that stays also stay. `count`
-   of the fit is the number of pixels that stayed. Their covariance is smaller, so all scores are larger: compare scores with each
-   other, not with a chi-squared table. A round takes two more passes over the cube, and a call sizeof(shs_real) + 1 bytes for each
+   of the fit is the number of pixels that stayed. Their covariance is smaller and all scores larger: compare scores
+   with each other, not with a chi-squared table. A round takes two more passes over the cube, and a call sizeof(shs_real) + 1 bytes
+   for each
    pixel of the rank. SHS_BAD_OPTIONS: trim or trim_rounds out of range. SHS_RANK_TOO_LOW: the pixels that stay span fewer
    dimensions than all pixels; use a smaller trim. */
 SHS_API shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, const shs_sink *sink,
@@ -3540,9 +3541,9 @@ SHS__PRIVATE int shs__read_again(void *user, void *bytes, size_t count) {
 /* 3  RANDOM NUMBERS                                                                                         >>random */
 /* ================================================================================================================== */
 
-/* Numbers from a seed: uniform, normal, permutations. It calls the mathematics of section 1 alone; sections 7, 8, 11 and
-   13 call it for start vectors, start dictionaries, directions, and the choice of patches and signals. The same seed gives the
-   same numbers everywhere, so that tests may rely on them. */
+/* Numbers from a seed: uniform, normal, permutations. It calls the mathematics of section 1 alone; sections 7, 8, 11 and 13
+   call it for start vectors, start dictionaries, directions, and the choice of patches and signals. The same seed gives the
+   same numbers everywhere: tests rely on that. */
 
 /* The mixing function: every bit of the input reaches every bit of the output. */
 SHS__PRIVATE uint64_t shs__random_mix(uint64_t x) {
@@ -6727,7 +6728,7 @@ SHS__PRIVATE int shs__kernels_available(int instance) {
     return instance == SHS__INSTANCE_BASE;
 }
 
-/* Tests define this as a variable, so that they run every instance. */
+/* Tests define it as a variable and run every instance. */
 #ifndef SHS__TEST_INSTANCE
 #define SHS__TEST_INSTANCE (SHS__INSTANCES - 1)
 #endif
@@ -10145,8 +10146,8 @@ typedef int32_t shs__omp_magnitude;
 enum { SHS__OMP_NOTHING = -(1 << 20) /* the exponent of 0 */ };
 
 /* The exponent of the largest of n values, with infinity and NaN above all others; subnormal numbers have that below. Numbers
-   without a sign compare as their bits do. Loops of fixed length become vectors at -O2. Values are copied one by one: a vector
-   would wait for stores of other lengths. */
+   without a sign compare as their bits do. Loops of fixed length become vectors at -O2. Values are copied singly: a vector
+   would wait for stores of another length. */
 SHS__PRIVATE int shs__omp_exponent(int n, const shs_real *x) {
     const shs__omp_magnitude signless = (shs__omp_magnitude)(~(shs__omp_bits)0 >> 1);
     shs__omp_magnitude most[8] = {0}, bits;
@@ -10684,7 +10685,7 @@ SHS__OUTLINE int shs__team_confirm(shs__omp_signal *w) {
 }
 
 /* Starts again from the explicit residuals; at the end (in_the_end) refines the coefficients by the residuals instead. With a Gram
-   matrix there is room for one r, so each signal's residual is formed anew. */
+   matrix there is room for one r: each signal's residual is formed anew. */
 SHS__OUTLINE void shs__team_refresh(shs__omp_signal *w, int in_the_end) {
     shs__sum sum = SHS_ZERO;
     shs__omp_signal member;
@@ -13307,7 +13308,7 @@ SHS__OUTLINE int shs__lasso_inside(const shs__lasso *q, shs__lasso_signal *s, co
     return whole;
 }
 
-/* Whether the support has more atoms than can be independent. The minimum has fewer, and sweeps drop the others one by one. */
+/* Whether the support has more atoms than can be independent. The minimum has fewer; sweeps drop one after another. */
 SHS__PRIVATE int shs__lasso_crowded(const shs__lasso *q, const shs__lasso_signal *s) {
     return q->c.over.p > 0 && !(q->o->lambda2 > 0) && s->support > q->c.over.p;
 }
@@ -13690,8 +13691,8 @@ SHS__OUTLINE void shs__lasso_sets(const shs__lasso *q, shs__lasso_signal *s, con
     if (!(s->objective <= least)) shs__lasso_go_back(q, s, w, best);
 }
 
-/* A signal descends as long as that is the faster way, and goes on with active sets. Where atoms are alike, sweeps would leave each
-   lambda a crowd of atoms, which active sets drop one by one. */
+/* A signal descends as long as that is the faster way, and goes on with active sets. Of atoms that are alike sweeps leave
+   a crowd at each lambda, and active sets drop one after another. */
 SHS__PRIVATE void shs__lasso_approach(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, shs_wide target) {
     int k;
     if (q->c.over.use_gram && !s->by_sets && s->sweeps < SHS__LASSO_DESCENTS) {
@@ -16947,8 +16948,8 @@ SHS__PRIVATE size_t shs__patch_first_below(const shs__patch_job *w, int top) {
     return low;
 }
 
-/* Adds to one band of image rows whatever the patches have for it. A pixel belongs to one band and takes its patches in
-   their order, so the sum does not depend on who runs which band. */
+/* Adds to one band of image rows whatever the patches have for it. A pixel belongs to one band and
+   takes its patches in their order: sums do not depend on who runs which band. */
 SHS__PRIVATE void shs__patch_put_chunk(void *arg, size_t chunk, int worker) {
     const shs__patch_job *w = (const shs__patch_job *)arg;
     const shs__patch_grid *g = &w->g;
@@ -20621,8 +20622,8 @@ SHS__PRIVATE int shs__pca_whitening_rank(shs_precision precise, int found, const
 /* 2^-20. The share for MNF: with noise of less than n dimensions ratios depend on units, so that only bands far below get one. */
 #define SHS__FAINT_NOISE SHS__WIDE_C(9.5367431640625e-7)
 /* The share for FastICA, of which rounding takes a thousandth: a trigger channel must not hide the others, and a cube's dark
-   bands are no channels. What pixels of 32 bits round of these would count as components. A band that varies so little that
-   shs_real does not hold what whitens it, or that squares in shs_wide lose its digits, counts as constant. */
+   bands are no channels. What pixels of 32 bits round of these would count as components. A band counts as constant
+   where shs_real does not hold what whitens it, or where its squares lose digits in shs_wide. */
 SHS__PRIVATE shs__faint shs__pca_faint_band(shs_precision precise) {
     const shs_wide deviation = (shs_wide)SHS__REAL_MIN / SHS__WIDENED_EPS;
     shs__faint faint;
@@ -22677,8 +22678,8 @@ SHS__PRIVATE shs_status shs__ica_ask(const shs__expectations *s, const shs_ica_o
     return shs__ctx_agree(ctx, shs__ctx_progress(ctx, "separating", (size_t)first, (size_t)s->m, -1));
 }
 
-/* Iterates from one start. The last plain step is not taken: it measures the returned W, so that the reported change belongs to
-   this W. The iteration ends at half the angle of the tolerance, a quarter of 1 - |cos|. The other half is left for the rounding of
+/* Iterates from one start. The last plain step is not taken but measures the change of
+   the returned W. The iteration ends at half the angle of the tolerance, a quarter of 1 - |cos|. The other half is left for the rounding of
    single precision. */
 SHS__PRIVATE shs_status shs__ica_iterate(shs__expectations *s, const shs_ica_options *o, shs__iteration *it, shs__directions which,
                                          shs_ica_component *component, shs_wide *change) {
@@ -23820,8 +23821,8 @@ SHS__OUTLINE shs_status shs__tg_engine_scores(const shs__pixels *px, const shs__
 
 /* ---- targets: a background for each class or column ------------------------------------------------ >>backgrounds */
 
-/* A block of lines is copied as shs_wide, pixel after pixel, and its pixels are sorted by class. The first pass adds the
-   pixels of each class to the moments of this class, one worker for all of them. The second pass scores. */
+/* A block of lines is copied as shs_wide, pixel after pixel, and its pixels are sorted by class. The first pass adds the pixels
+   of each class to the moments of the class: one worker for all classes. The second pass scores. */
 enum {
     SHS__TG_BLOCK = 1 << 23, /* values of a block, or one line */
     SHS__TG_RUN = 64,        /* pixels that a worker adds or scores at a time */
