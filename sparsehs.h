@@ -9639,8 +9639,8 @@ SHS__OUTLINE shs_status shs__omp_check_dictionary(int p, int n, const shs_real *
 
 SHS__PRIVATE int shs__tolerance_ok(shs_real t) { return shs__finite(1, &t) && t >= 0; }
 
-/* Whether coefficients are nonnegative, and whether values have weights. With SPARSEHS_ONLY_CODING both are constants, and the
-   linker leaves out the code that is not used. */
+/* Whether coefficients are nonnegative, whether values have weights, and whether a Gram matrix is given where y is. With
+   SPARSEHS_ONLY_CODING these are constants, and the code that is not used is left out. */
 #if defined(SPARSEHS_ONLY_CODING) && !defined(SPARSEHS_NONNEGATIVE)
 #define SHS__OMP_IF_NONNEGATIVE(asked) 0
 #else
@@ -9648,8 +9648,10 @@ SHS__PRIVATE int shs__tolerance_ok(shs_real t) { return shs__finite(1, &t) && t 
 #endif
 #ifndef SPARSEHS_ONLY_CODING
 #define SHS__OMP_IF_WEIGHTED(asked) (asked)
+#define SHS__OMP_IF_GRAM_BESIDE_Y(given) (given)
 #else
 #define SHS__OMP_IF_WEIGHTED(asked) 0
+#define SHS__OMP_IF_GRAM_BESIDE_Y(given) 0
 #endif
 
 /* Whether values are missing, or weighted. */
@@ -10770,7 +10772,8 @@ SHS__PRIVATE int shs__omp_is_rough(shs__omp_signal *w, int tries) {
     shs_wide fall = SHS__OMP_FALL;
     if (!w->y || w->reached) return 0;
     if (tries < 2 && shs__omp_in_doubt(w)) return 1;
-    if (!w->over->G || error->shares.least >= SHS__OMP_SURE || tries >= SHS__OMP_REFINES) return 0;
+    if (!SHS__OMP_IF_GRAM_BESIDE_Y(w->over->G)) return 0;
+    if (error->shares.least >= SHS__OMP_SURE || tries >= SHS__OMP_REFINES) return 0;
     if (w->team) fall = SHS__OMP_TEAM_FALL;
     return !w->r_is_explicit || error->residual2 < error->base2 * (1 - fall);
 }
