@@ -20,6 +20,16 @@ static char separator_of(const char *line) {
     return ',';
 }
 
+/* The end of a quoted text from behind its first quote on: its last quote, or the end of the line. Two quotes are one of the text. */
+static const char *quoted_end(const char *from) {
+    while (*from && *from != '\n') {
+        if (*from == '"' && from[1] != '"') break;
+        if (*from == '"') from++;
+        from++;
+    }
+    return from;
+}
+
 /* Returns the text of a cell without quotes. The caller frees the text. *at moves to what ends the cell. */
 static char *table_cell(const char **at, char separator) {
     const char *from = *at + strspn(*at, " "), *to;
@@ -31,15 +41,15 @@ static char *table_cell(const char **at, char separator) {
         else to = *at;
         return tidy_text(from, to, 0);
     }
-    cell = copy_text(from, from + strcspn(from, "\n"));
+    to = quoted_end(from + 1);
+    cell = copy_text(from + 1, to);
     out = cell;
-    for (from++; *from && *from != '\n'; from++) {
-        if (*from == '"' && from[1] != '"') break;
+    for (from = cell; *from; from++) {
         if (*from == '"') from++;
         *out++ = *from;
     }
     *out = 0;
-    *at = from + strcspn(from, ends);
+    *at = to + strcspn(to, ends);
     return cell;
 }
 

@@ -368,6 +368,9 @@ head -c 6 bsq.img >long.img
 check "10000 deviations" within 20 run spectra long.csv same.csv --derivative 1
 check "10000 deviations: those of another column are left out" is "$(grep -c 'holds deviations: it is no spectrum' out.txt)" 3
 check "10000 deviations: all others are spectra" is "$(head -n 1 same.csv | tr ',' '\n' | grep -c _std)" 9997
+{ echo "\"wavelength\",$(many 30000 '"say ""a&"""')"; for w in 500 600 700; do echo "$w,$(many 30000 '&')"; done; } >long.csv
+check "30000 quoted headings" within 5 run spectra long.csv same.csv --smooth 3
+check "30000 quoted headings: as they were" is "$(head -n 1 same.csv | cut -d, -f 2,30001)" '"say ""a1""","say ""a30000"""'
 header long 2 1 100000 1 bip 0
 head -c 200000 /dev/urandom >long.img
 { echo band,a; seq 100000 -1 1 | sed 's/$/,1/'; } >long.csv
