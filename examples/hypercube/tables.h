@@ -20,7 +20,7 @@ typedef struct column_form {
 } column_form;
 
 /* What may divide thousands, or whole numbers from decimals. */
-enum mark { POINT, COMMA, MARKS };
+enum mark { MARK_POINT, MARK_COMMA, MARKS };
 static const char mark_letters[] = {'.', ','};
 
 /* The heading of a column in plain letters. */
@@ -214,8 +214,8 @@ static void table_row(table *t, int line, char **cells, int count, char separato
         if (!number && label && !t->word_line) t->word_line = line;
         if (label && !number) continue;
         if (!number || is_gap(cells[c])) continue; /* a name may have a comma */
-        note_form(t, POINT, line, c, cells[c]);
-        note_form(t, COMMA, line, c, cells[c]);
+        note_form(t, MARK_POINT, line, c, cells[c]);
+        note_form(t, MARK_COMMA, line, c, cells[c]);
         t->thousands += is_thousands(cells[c], ',');
     }
     free_cells(cells, count);
@@ -223,7 +223,7 @@ static void table_row(table *t, int line, char **cells, int count, char separato
 
 /* A comma is read as a decimal point, unless it divides cells. Numbers that all look like 1,040 may mean thousands. */
 static void warn_of_thousands(const table *t) {
-    if (!t->thousands || t->decimals[COMMA]) return;
+    if (!t->thousands || t->decimals[MARK_COMMA]) return;
     warn("%s: numbers with a comma: %d, all with three digits behind the comma, which is read as a decimal point: 1,040 is 1.04. "
          "If it divides thousands, write 1040",
          t->name, t->thousands);
@@ -232,7 +232,7 @@ static void warn_of_thousands(const table *t) {
 /* 1.040 is a thousand and forty where commas are decimal points, and most likely where 995 stands in its column, too. So is
    1,040 where points are. */
 static void refuse_thousands(const table *t, enum mark mark) {
-    const enum mark decimal = mark == POINT ? COMMA : POINT;
+    const enum mark decimal = mark == MARK_POINT ? MARK_COMMA : MARK_POINT;
     const char *const names[] = {"point", "comma"};
     int c;
     for (c = 0; c < t->columns; c++) {
@@ -502,8 +502,8 @@ static table table_read_with(const char *name, int with_names) {
         }
     }
     t.dropped += behind;
-    refuse_thousands(&t, POINT);
-    refuse_thousands(&t, COMMA);
+    refuse_thousands(&t, MARK_POINT);
+    refuse_thousands(&t, MARK_COMMA);
     warn_of_thousands(&t);
     for (mark = 0; mark < MARKS; mark++) {
         free(t.forms[mark]);
