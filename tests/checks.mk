@@ -105,6 +105,7 @@ release: check-version check-api
 # The recipes of tools/packaging/, with the package managers that are here.
 test-packaging: | build ; @CC="$(CC)" bash tests/release/test_packaging.sh
 packaging-deps: | build ; @sh tests/install_deps.sh packaging
+windows-deps: ; @sh tests/install_deps.sh windows
 
 portability: | build $(BEFORE) ; @sh tests/portability/run.sh $(ROWS)
 portability-deps: ; @sh tests/portability/install_deps.sh

@@ -59,6 +59,7 @@ needs() { # checks: the targets that install their tools
             test-peers) echo peers-deps ;;
             test-install) echo install-deps ;;
             test-packaging) echo packaging-deps ;;
+            check-warnings) echo windows-deps ;; # without mingw-w64 it leaves out the programs for Windows
             cortex-m | riscv) echo people-deps ;;
         esac
     done | sort -u

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the tests need with the system's package manager. The library itself needs nothing. With the argument `papers` only
 # what `make papers` and the test of its page need; likewise with `peers`, `install`, `book`, `course`, `pages`, `playground`,
-# `texture`, `python`, `mpi`, `packaging`, `cl-drivers`, and with `people` what `make people` needs.
+# `texture`, `python`, `mpi`, `packaging`, `windows`, `cl-drivers`, and with `people` what `make people` needs.
 set -eu
 
 as_root() {
@@ -27,6 +27,7 @@ system_packages() {
         [ "${1:-}" != course ] || packages="gcc make libc6-dev gnuplot-nox pandoc"
         [ "${1:-}" != book ] || packages="make python3-pygments"
         [ "${1:-}" != install ] || packages="gcc make libc6-dev pkgconf cmake"
+        [ "${1:-}" != windows ] || packages="gcc make libc6-dev mingw-w64"
         [ "${1:-}" != packaging ] || packages="gcc g++ make libc6-dev git cmake python3-venv clang debhelper build-essential"
         drivers="ocl-icd-opencl-dev opencl-headers pocl-opencl-icd mesa-opencl-icd oclgrind"
         [ "${1:-}" != cl-drivers ] || packages="gcc make libc6-dev libcmocka-dev python3-venv $drivers"
