@@ -73,7 +73,10 @@
 #else
 #define SMALLEST FLT_MIN
 #endif
-real length2_of(real gjj) { return gjj >= SMALLEST ? gjj : (real)0; }
+real length2_of(real gjj) {
+    if (gjj >= SMALLEST) return gjj;
+    return 0;
+}
 
 /* How much larger than they are the squares of b_k may be, at 1, where its atom had d^2 and at least `left` of it: see
    shs__omp_append_gram. */
