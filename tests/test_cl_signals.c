@@ -537,8 +537,8 @@ static void test_selections(void **state) {
 /* Coefficients of atoms that are much alike are those of the least squares, whichever kernel coded, of signals and of groups. */
 static void test_least_squares_of_like_atoms(void **state) {
     enum { S = 10, GROUPS = PEAK_SIGNALS / 3 };
-    size_t starts[GROUPS + 1], i, l;
-    int selection, grouped, how, k;
+    size_t starts[GROUPS + 1], i;
+    int selection, grouped, how;
     (void)state;
     for (i = 0; i <= GROUPS; i++) starts[i] = 3 * i;
     for (selection = 0; selection < SHS_SELECTION_COUNT; selection++)
@@ -558,16 +558,8 @@ static void test_least_squares_of_like_atoms(void **state) {
                 c = code(&use_device(how)->ctx, &w, &o, S);
                 for (i = 0; i < w.m; i++) {
                     const shs_real *y = w.Y + i * PEAKS;
-                    double left2 = 0;
-                    for (l = 0; l < PEAKS; l++) {
-                        double left = (double)y[l];
-                        for (k = 0; k < c.codes.used[i]; k++) {
-                            const size_t atom = (size_t)c.codes.atoms[i * S + (size_t)k];
-                            left -= (double)c.codes.coefs[i * S + (size_t)k] * (double)w.D[l + atom * PEAKS];
-                        }
-                        left2 += left * left;
-                    }
-                    assert_true(sqrt(left2) <= 1.01 * sqrt(least_error2(PEAKS, w.D, &c.codes, i, y)));
+                    const double is = code_error2(PEAKS, w.D, &c.codes, i, y);
+                    assert_true(sqrt(is) <= 1.01 * sqrt(least_error2(PEAKS, w.D, &c.codes, i, y)));
                 }
                 if (how == 1) first = c;
                 if (how > 1) same_bits(&w, &first, &c);
@@ -582,7 +574,7 @@ static void test_least_squares_of_like_atoms(void **state) {
 static void test_nearly_dependent_atoms(void **state) {
     enum { P = 10, N = 24, R = 3 };
     const double off[] = {BY_TYPE(3e-4, 1e-6), BY_TYPE(2e-2, 1e-4)};
-    int trial, selection, how, k;
+    int trial, selection, how;
     (void)state;
     for (trial = 0; trial < 2; trial += every(2))
         for (selection = 0; selection < SHS_SELECTION_COUNT; selection++) {
@@ -606,16 +598,7 @@ static void test_nearly_dependent_atoms(void **state) {
                 c = code(&use_device(how)->ctx, &w, &o, P);
                 for (i = 0; i < w.m; i++) {
                     const shs_real *y = w.Y + i * P;
-                    double left2 = 0, norm2 = 0;
-                    for (l = 0; l < P; l++) {
-                        double left = (double)y[l];
-                        for (k = 0; k < c.codes.used[i]; k++) {
-                            const int atom = c.codes.atoms[i * P + (size_t)k];
-                            left -= (double)c.codes.coefs[i * P + (size_t)k] * (double)w.D[l + atom * P];
-                        }
-                        left2 += left * left;
-                        norm2 += (double)y[l] * (double)y[l];
-                    }
+                    const double left2 = code_error2(P, w.D, &c.codes, i, y), norm2 = inner(P, y, y);
                     assert_true(left2 <= 1.01 * norm2);
                     assert_close(c.errors2[i], left2, BY_TYPE(5e-3, 1e-7) * norm2);
                 }

@@ -66,17 +66,7 @@ static shs_real tolerance_of(const shs_omp_options *o, size_t i) {
 
 /* ||y - Dx||^2 in double from the coefficients as stored. */
 static double error2_of(const problem *q, const shs_codes *c, size_t i) {
-    double sum = 0;
-    int r, k;
-    for (r = 0; r < q->p; r++) {
-        double e = (double)signal_of(q, i)[r];
-        for (k = 0; k < c->used[i]; k++) {
-            size_t at = i * (size_t)c->stride + (size_t)k;
-            e -= (double)q->D[(size_t)c->atoms[at] * (size_t)q->p + (size_t)r] * (double)c->coefs[at];
-        }
-        sum += e * e;
-    }
-    return sum;
+    return code_error2(q->p, q->D, c, i, signal_of(q, i));
 }
 
 /* The rules of choice as a textbook has them. */

@@ -1167,8 +1167,8 @@ static void test_rounding_of_dark_bands(void **state) {
     free(p.x);
 }
 
-/* A band that varies so little that shs_real does not hold what whitens it, or that squares lose its digits, counts as
-   constant; a somewhat louder one does not. */
+/* A band counts as constant where shs_real does not hold the number that whitens the band, or where squares lose its digits. A
+   somewhat louder band does not. */
 static void test_bands_too_faint_to_whiten(void **state) {
     enum { BANDS = 5, FAINT = 4 };
     static const double faint[] = {BY_TYPE(1e-43, 1e-158), BY_TYPE(1e-37, 1e-160), BY_TYPE(1e-28, 1e-150)};

@@ -60,6 +60,19 @@ static shs_ksvd_options small_options(void) {
     return o;
 }
 
+/* One update of the given atoms, where values are missing. */
+static shs_ksvd_options one_masked_update(shs_update update, const unsigned char *mask) {
+    shs_ksvd_options o = small_options();
+    o.update = update;
+    o.replace = SHS_REPLACE_LEAVE;
+    o.keep = SHS_KEEP_LAST;
+    o.start = SHS_START_GIVEN;
+    o.iterations = 1;
+    o.coding.mask = mask;
+    o.coding.ldm = P;
+    return o;
+}
+
 static void assert_unit_norm(int p, int n, const shs_real *D) {
     int j;
     for (j = 0; j < n; j++) assert_close(inner(p, D + p * j, D + p * j), 1, BY_TYPE(1e-6, 1e-14));
@@ -420,17 +433,10 @@ static void test_masked_unseen(void **state) {
     int j, k, unused = 0;
     (void)state;
     for (k = 0; k < 2; k++) {
-        shs_ksvd_options o = small_options();
+        const shs_ksvd_options o = one_masked_update(k ? SHS_UPDATE_SGK : SHS_UPDATE_AKSVD, mask);
         shs_ksvd_report report = SHS_ZERO;
         memset(mask, 1, P * M);
         for (i = 0; i < M; i++) mask[i * P + 4] = 0;
-        o.update = k ? SHS_UPDATE_SGK : SHS_UPDATE_AKSVD;
-        o.replace = SHS_REPLACE_LEAVE;
-        o.keep = SHS_KEEP_LAST;
-        o.start = SHS_START_GIVEN;
-        o.iterations = 1;
-        o.coding.mask = mask;
-        o.coding.ldm = P;
         assert_ok(shs_dictionary_random(P, N, D, P, 3));
         memset(D, 0, P * sizeof *D); /* an atom of that value alone: no signal can use it */
         D[4] = 1;
@@ -541,19 +547,12 @@ static void test_masked_update(void **state) {
     size_t i;
     int l, k;
     double norm2 = 0;
-    shs_ksvd_options o = small_options();
+    shs_ksvd_options o = one_masked_update(SHS_UPDATE_SGK, mask);
     (void)state;
     for (i = 0; i < P * M; i++) mask[i] = (unsigned char)((i / P) % 4 == 0 || i % P > 3);
     assert_ok(shs_dictionary_random(P, N, start, P, 3));
     memcpy(D, start, sizeof D);
-    o.update = SHS_UPDATE_SGK;
     o.parallel_atoms = N; /* all from the same E */
-    o.start = SHS_START_GIVEN;
-    o.replace = SHS_REPLACE_LEAVE;
-    o.keep = SHS_KEEP_LAST;
-    o.iterations = 1;
-    o.coding.mask = mask;
-    o.coding.ldm = P;
     assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, NULL));
     assert_ok(shs_codes_create(NULL, M, o.coding.sparsity, &codes));
     assert_ok(shs_omp_ex(&serial, P, N, start, P, M, Y, P, &o.coding, &codes, NULL, &coded));

@@ -58,6 +58,22 @@ static inline void fill_peaks(double width, shs_real *D, shs_real *Y) {
     free(noise);
 }
 
+/* |y - Dx|^2 of code i in double, from the coefficients as stored. */
+static inline double code_error2(int p, const shs_real *D, const shs_codes *c, size_t i, const shs_real *y) {
+    const size_t P = (size_t)p, first = i * (size_t)c->stride, end = first + (size_t)c->used[i];
+    double sum = 0;
+    size_t l, at;
+    for (l = 0; l < P; l++) {
+        double left = (double)y[l];
+        for (at = first; at < end; at++) {
+            const double d = (double)D[(size_t)c->atoms[at] * P + l], x = (double)c->coefs[at];
+            left -= d * x;
+        }
+        sum += left * left;
+    }
+    return sum;
+}
+
 /* What the atoms of code i leave of y at least: |y|^2 without its parts along them, by Gram and Schmidt in double. */
 static inline double least_error2(int p, const shs_real *D, const shs_codes *c, size_t i, const shs_real *y) {
     const size_t P = (size_t)p, used = (size_t)c->used[i];
