@@ -740,7 +740,7 @@ static void fill_holes(const shs_context *ctx, picture *a, const filling *how) {
     plate_free(&s);
 }
 
-/* Fills in what is NaN; what is known stays as it is. */
+/* Fills in missing values. Known values stay, hot pixels too. */
 static void fill_in(const shs_context *ctx, picture *a, const filling *how) {
     picture given = picture_again(a);
     size_t i;

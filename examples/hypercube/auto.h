@@ -254,7 +254,7 @@ static void check_cube(const char *header_name) {
     cube_close(&f);
 }
 
-/* No result may replace what is read, or be described by what is there. */
+/* No result may replace an input, nor take the header of another file in the folder. */
 static void check_folder(const first_look *a, const job *j) {
     int i;
     will_read(j->in.header_name);

@@ -537,8 +537,8 @@ static int is_of_this_run(const char *name) {
     return 0;
 }
 
-/* Files beside data that are replaced, such as GDAL's statistics, pyramids and masks and those of ENVI, describe what was there
-   before, and programs believe them more than the header. x.sta may be anything, so it stays. */
+/* Removes the files by which GDAL and ENVI describe the old data: statistics, pyramids, masks. Programs believe these files more
+   than the header. x.sta may be anything and stays. */
 static void remove_side_files(const char *data_name) {
     static const char *const extensions[] = {".aux.xml", ".ovr", ".msk", ".enp"};
     char *removed = NULL, *name, *longer;

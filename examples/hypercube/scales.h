@@ -166,8 +166,7 @@ static void free_scale(cube_scale *scale) {
     scale->bias = NULL;
 }
 
-/* Gains and offsets of these bands as the header states them; NULL where it states neither, or where one of its lists is
-   damaged: nothing says then what it stated. */
+/* Gains and offsets of these bands as the header states them; NULL where the header states neither, or where a list is damaged. */
 static cube_scale stated_scale(const cube_file *in, const int *bands, int count) {
     cube_scale scale = SHS_ZERO;
     if (!states_gains(in)) return scale;

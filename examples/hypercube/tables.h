@@ -758,8 +758,8 @@ static plain_heading *ordered_headings(const table *t) {
     return list;
 }
 
-/* Whether this column is the deviation of another one, whose heading begins alike: quartz and quartz_std, or quartz_mean. Those
-   follow each other in the ordered list, so that the column itself and one beside it are all that is looked at. */
+/* Whether this column is the deviation of another one, whose heading begins alike: quartz and quartz_std, or quartz_mean. In
+   the ordered list these headings follow each other: only the column and its neighbour are looked at. */
 static int is_deviation(const table *t, int column) {
     plain_heading stem;
     int low = 0, high = t->columns, i, found = 0;
